@@ -1,0 +1,45 @@
+# Two commands on a fresh machine with Python 3.11+ and make: `make train` and `make test`.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help train test lint types format clean
+
+help:
+	@echo "make train   set up, then train InvertedPendulum-v4 until it holds 1000 on unseen episodes"
+	@echo "make test    set up, then run lint, types and every test"
+	@echo "make format  rewrite the source in the project's style"
+	@echo "make clean   remove the virtual environment and caches"
+
+train: $(VENV)/.installed
+	$(BIN)/sirl train InvertedPendulum-v4 --method sirl-lb --stop-at 1000
+
+test: lint types
+	$(BIN)/pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

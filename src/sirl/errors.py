@@ -1,0 +1,34 @@
+"""What a user can do wrong, and what an environment can do to a user.
+
+Every message is one sentence that names the cause and the fix. The command line prints it without a
+traceback; the library raises it.
+"""
+
+
+class SirlError(Exception):
+    """A mistake in the input: the message names the field, the value and the fix."""
+
+
+class EnvironmentFailure(SirlError):  # noqa: N818 - it is the environment that failed
+    """An environment raised, gave a number that is none, or never ended.
+
+    Args:
+        message: one sentence that names the cause and the fix.
+        details: the traceback inside the environment, if there is one, for the log.
+    """
+
+    def __init__(self, message: str, details: str = ""):
+        super().__init__(message, details)
+        self.message = message
+        self.details = details
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """A hint such as ``; did you mean 'population'?``, or nothing if no known name is near."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
