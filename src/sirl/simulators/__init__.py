@@ -3,6 +3,9 @@
 A simulator has numbered slots. A slot holds one episode: ``reset`` starts it from a seed, ``step``
 advances it by one action. Any subset of slots can be advanced in one call, so that finished episodes
 cost nothing. Nothing resets by itself.
+
+An episode depends on its seed and its actions alone: not on its slot, not on its neighbours, not on what the
+slot played before. Arrays that a call returns are the caller's to keep.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ids = NDArray[np.int32]
-"""Slots of a call, sorted and unique, (n,)."""
+"""Slots of a call, at least one, sorted and unique, (n,)."""
 
 
 class Step(NamedTuple):
@@ -35,7 +38,7 @@ class Simulator(Protocol):
     n_slots: int
 
     def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Start an episode in each slot of ``ids``, from ``seeds`` (n,); first observations (n, n_features)."""
+        """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
         ...
 
     def step(self, ids: Ids, actions: NDArray[np.generic]) -> Step:

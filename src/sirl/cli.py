@@ -1,0 +1,311 @@
+"""The command line: parses, calls, prints. Everything it does is a call of the library.
+
+Heavy imports wait inside the commands, so that help and mistakes answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+
+from sirl import __version__
+from sirl.config import METHODS, Settings
+from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
+
+if TYPE_CHECKING:
+    from sirl.evaluation import Evaluation
+    from sirl.policy import Policy
+    from sirl.training import Training
+
+_EPILOG = """\
+examples:
+  sirl train InvertedPendulum-v4 --stop-at 1000
+  sirl train LunarLander-v3 --method sirl-sb --seed 1 --out runs/lander
+  sirl evaluate runs/lander --episodes 1000
+  sirl show paper:LunarLander
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except SirlError as error:
+        print(f"sirl: error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("sirl: stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `sirl show … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says which option was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            known = [name for action in self._actions for name in action.option_strings]
+            hint = did_you_mean(unknown.split()[0].partition("=")[0], known)
+            message = f"there is no option {unknown.split()[0]}{hint or f'; see {self.prog} --help'}"
+        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        sys.exit(2)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # A subcommand reports its own unknown options: it knows which ones it has.
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and self.prog.count(" "):
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="sirl",
+        description="Train control policies that a person can read.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"sirl {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_train(commands)
+    _add_evaluate(commands)
+    show = commands.add_parser("show", help="print a policy: the tree, and its rules in words", allow_abbrev=False)
+    _add_model(show)
+    show.set_defaults(command=_show)
+    return parser
+
+
+def _add_train(commands: Any) -> None:
+    train = commands.add_parser(
+        "train",
+        help="train a policy on a task",
+        description="Train a policy on any Gymnasium task. Settings not given come from the task's preset for the "
+        "method, or from the paper's table, whose values stand in brackets.",
+        allow_abbrev=False,
+    )
+    train.add_argument("env", metavar="ENV", help="a Gymnasium id, such as LunarLander-v3 or my_module:MyEnv-v0")
+    train.add_argument("--method", choices=METHODS, default="sirl-lb", help="what to start from [sirl-lb]")
+    train.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result [0]")
+    train.add_argument("--out", metavar="DIR", help="a new run directory [runs/ENV-METHOD-SEED]")
+    train.add_argument("--workers", type=int, metavar="N", help="how much runs at once; no effect on the result [all cores]")
+    train.add_argument(
+        "--simulator", choices=("auto", "mujoco", "gymnasium"), default="auto", help="what computes episodes [auto]"
+    )
+    train.add_argument("--hang-limit", type=float, metavar="S", help="seconds after which an environment counts as hung")
+    train.add_argument("--features", type=_names, metavar="A,B,…", help="names of the features")
+    train.add_argument("--actions", type=_names, metavar="A,B,…", help="names of the actions, or of their components")
+    train.add_argument(
+        "--env-option", type=_env_option, action="append", default=[], metavar="NAME=VALUE", help="an argument of the environment"
+    )
+    groups: dict[str, Any] = {}
+    for name, kind in get_type_hints(Settings, include_extras=True).items():
+        meta = kind.__metadata__[0]
+        section = meta.extra["section"]
+        group = groups.setdefault(section, train.add_argument_group(section) if section not in groups else None)
+        _add_setting(group, name, kind.__origin__, meta.description)
+    train.set_defaults(command=_train)
+
+
+def _add_setting(group: Any, name: str, kind: Any, text: str) -> None:
+    """An option for a field of Settings; one that is not given is absent, so that the preset's value stays."""
+    default = Settings.__struct_defaults__[Settings.__struct_fields__.index(name)]
+    if default is not None:
+        text += f" [{default:g}]" if isinstance(default, float) else f" [{default}]"
+    how: dict[str, Any] = {"help": text.replace("%", "%%"), "default": argparse.SUPPRESS}
+    if get_origin(kind) is Literal:
+        how["choices"] = get_args(kind)
+    else:
+        whole = kind is int or name == "max_steps"
+        how |= {"type": int if whole else float, "metavar": "N" if whole else "X"}
+    group.add_argument("--" + name.replace("_", "-"), **how)
+
+
+def _add_evaluate(commands: Any) -> None:
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="score a policy on unseen episodes",
+        description="Score a policy on episodes it has never seen, on Gymnasium.",
+        allow_abbrev=False,
+    )
+    _add_model(evaluate)
+    evaluate.add_argument("--env", metavar="ENV", help="another task with the same spaces [the policy's own]")
+    evaluate.add_argument("--episodes", type=int, default=100, metavar="N", help="how many [100]")
+    evaluate.add_argument("--seed", type=int, default=0, metavar="N", help="which ones [0]")
+    evaluate.add_argument("--workers", type=int, metavar="N", help="processes to use [all cores]")
+    evaluate.add_argument("--max-steps", type=int, metavar="N", help="cut episodes here")
+    evaluate.add_argument(
+        "--env-option", type=_env_option, action="append", default=[], metavar="NAME=VALUE", help="an argument of the environment"
+    )
+    evaluate.add_argument("--json", action="store_true", help="print JSON, every episode included")
+    evaluate.set_defaults(command=_evaluate)
+
+
+def _add_model(parser: Any) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a model file, a run directory, or paper:TASK")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _env_option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _train(options: argparse.Namespace) -> int:
+    from sirl.progress import show_progress
+    from sirl.runs import fresh_path
+    from sirl.training import Training
+
+    settings = {name: value for name, value in vars(options).items() if name in Settings.__struct_fields__}
+    base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{options.method}-{options.seed}"
+    run = Training(
+        options.env,
+        method=options.method,
+        seed=options.seed,
+        out=options.out or fresh_path(base),
+        workers=options.workers,
+        simulator=options.simulator,
+        hang_limit=options.hang_limit,
+        features=options.features,
+        actions=options.actions,
+        env_options=dict(options.env_option),
+        **settings,
+    )
+    _announce(run)
+    stopped: BaseException | None = None
+    try:
+        for _ in show_progress(run.generations(), run.settings.generations):
+            pass
+    except (KeyboardInterrupt, EnvironmentFailure) as reason:
+        stopped = reason
+    if stopped is None:
+        _report(run, options)
+        return 0
+    return _report_stop(run, stopped)
+
+
+def _announce(run: Training) -> None:
+    config, settings = run.config, run.settings
+    print(
+        f"{config.method} on {config.env}, seed {config.seed}: {settings.population} trees, up to "
+        f"{settings.generations} generations of {settings.episodes_per_generation():,} episodes, "
+        f"{run.workers} workers, {config.simulator} simulator → {run.directory.path if run.directory else '-'}",
+        flush=True,
+    )
+
+
+def _report(run: Training, options: argparse.Namespace) -> None:
+    from sirl.evaluation import evaluate
+    from sirl.progress import duration
+
+    policy, history = run.champion, run.history
+    print(f"\n{policy}\n")
+    score = evaluate(policy, options.env, workers=options.workers, max_steps=run.settings.max_steps, env_options=run.config.env_options)
+    _print_score(policy, score)
+    episodes = sum(r.episodes for r in history)
+    checks = sum(r.validation.episodes for r in history)
+    print(
+        f"cost   {len(history)} generations, {episodes:,} episodes and {checks:,} more to choose the champion, "
+        f"{sum(r.steps for r in history):,} steps, {duration(sum(r.seconds for r in history))}"
+    )
+    if run.settings.stop_at is not None and not run.state.solved:
+        print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")
+    where = run.directory.path if run.directory else ""
+    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} --episodes 1000")
+
+
+def _report_stop(run: Training, reason: BaseException) -> int:
+    where = run.directory.path if run.directory else ""
+    if run.state.champion is None:
+        kept = "no generation had ended, so there is no champion yet"
+    else:
+        kept = f"the champion of {run.state.generation} generations is kept in {where}/champion.json"
+    if isinstance(reason, KeyboardInterrupt):
+        print(f"\nsirl: stopped; {kept}.", file=sys.stderr)
+        return 130
+    print(f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.", file=sys.stderr)
+    return 1
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    from sirl.evaluation import evaluate
+    from sirl.policy import load
+
+    policy = load(options.model)
+    score = evaluate(
+        policy,
+        options.env,
+        episodes=options.episodes,
+        seed=options.seed,
+        workers=options.workers,
+        max_steps=options.max_steps,
+        env_options=dict(options.env_option),
+    )
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "model": options.model,
+                    "env": options.env or policy.task.env,
+                    "seed": options.seed,
+                    "mean": score.mean,
+                    "std": score.std,
+                    "leaves": policy.tree.n_leaves,
+                    "depth": policy.tree.depth,
+                    "returns": score.returns.tolist(),
+                    "lengths": score.lengths.tolist(),
+                }
+            )
+        )
+        return 0
+    _print_score(policy, score)
+    if policy.origin.published_score is not None:
+        mean, std = policy.origin.published_score
+        print(f"paper  {mean:.2f} ± {std:.2f}")
+    return 0
+
+
+def _print_score(policy: Policy, score: Evaluation) -> None:
+    print(
+        f"score  {score.mean:.2f} ± {score.std:.2f} on {len(score.returns)} unseen episodes of {policy.task.env} "
+        f"(worst {score.returns.min():.2f}, best {score.returns.max():.2f}, mean length {score.lengths.mean():.0f})\n"
+        f"size   {policy.tree.n_leaves} leaves, depth {policy.tree.depth}"
+    )
+
+
+def _show(options: argparse.Namespace) -> int:
+    from sirl.policy import load
+    from sirl.reading.text import rules
+
+    policy = load(options.model)
+    origin = policy.origin
+    print(f"{policy.task.env}: {policy.tree.n_leaves} leaves, depth {policy.tree.depth}")
+    facts = [
+        f"{origin.method} {origin.note}".strip(),
+        f"seed {origin.seed}" if origin.seed is not None else "",
+        f"generation {origin.generation + 1}" if origin.generation is not None else "",
+        f"validated at {origin.validation_score:.2f}" if origin.validation_score is not None else "",
+        "paper's score {:.2f} ± {:.2f}".format(*origin.published_score) if origin.published_score else "",
+    ]
+    print(", ".join(fact for fact in facts if fact))
+    print(f"\n{policy}\n\nin words")
+    for number, rule in enumerate(rules(policy.tree, policy.task.features, policy.menu), 1):
+        print(f"{number:3}. {rule}")
+    return 0

@@ -1,0 +1,241 @@
+"""Every setting, as one frozen record, with the paper's hyperparameter table as defaults.
+
+A field's text is the command line's help, its bounds are checked whenever a record is made. Presets, one
+file a task in ``presets/``, hold what the paper (or our own tuning) changes for that task, and the names
+of its features and actions.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from sirl.errors import SirlError, did_you_mean
+
+Method = Literal["sirl-lb", "sirl-sb", "eldt"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+def _setting(section: str, text: str, **bounds: float) -> Meta:
+    return Meta(description=text, extra={"section": section}, **bounds)  # type: ignore[arg-type]
+
+
+_EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
+_ACTIONS, _CHAMPION, _EPISODES = "Actions", "Champion", "Episodes"
+_BIG = 10_000_000
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a training run does; everything that its result depends on but the task and the seed."""
+
+    population: Annotated[int, _setting(_EVOLUTION, "trees in the population", ge=2, le=_BIG)] = 500
+    generations: Annotated[int, _setting(_EVOLUTION, "generations to run", ge=1, le=_BIG)] = 100
+    genotype_length: Annotated[int, _setting(_EVOLUTION, "codons in a genotype", ge=10, le=1_000_000)] = 1000
+    codon_limit: Annotated[
+        int, _setting(_EVOLUTION, "codons are drawn uniformly below this", ge=2, le=2**31 - 1)
+    ] = 40_000
+    grammar: Annotated[
+        Literal["oblique", "orthogonal"],
+        _setting(_EVOLUTION, "splits weigh all features (oblique) or look at one (orthogonal)"),
+    ] = "oblique"
+    constant_low: Annotated[float, _setting(_EVOLUTION, "smallest constant of a split")] = -10.0
+    constant_high: Annotated[float, _setting(_EVOLUTION, "largest constant of a split")] = 10.0
+    constant_step: Annotated[float, _setting(_EVOLUTION, "step between constants", gt=0)] = 0.1
+    codons_run_out: Annotated[
+        Literal["invalid", "zeros"],
+        _setting(_EVOLUTION, "a genotype too short for its tree is invalid, or goes on with zeros"),
+    ] = "invalid"
+    tournament: Annotated[int, _setting(_EVOLUTION, "individuals in a selection tournament", ge=1, le=_BIG)] = 2
+    crossover_probability: Annotated[
+        float, _setting(_EVOLUTION, "chance that a pair of parents is crossed at one point", ge=0, le=1)
+    ] = 0.1
+    mutation_probability: Annotated[
+        float, _setting(_EVOLUTION, "chance that an individual is mutated", ge=0, le=1)
+    ] = 0.9
+    mutation_rate: Annotated[
+        float, _setting(_EVOLUTION, "chance that a codon of a mutated individual changes", ge=0, le=1)
+    ] = 0.05
+    replacement: Annotated[
+        Literal["elitist", "generational"],
+        _setting(_EVOLUTION, "offspring i replaces individual i if strictly better (elitist), or always"),
+    ] = "elitist"
+
+    q_low: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform from here")] = -1.0
+    q_high: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform up to here")] = 1.0
+    discount: Annotated[float, _setting(_LEARNING, "discount factor gamma", ge=0, le=1)] = 0.9
+    learning_rate: Annotated[float, _setting(_LEARNING, "learning rate alpha", ge=0, le=1)] = 0.1
+    learning_rate_rule: Annotated[
+        Literal["constant", "1/visits"],
+        _setting(_LEARNING, "alpha is constant, or one over the visits of the leaf's action"),
+    ] = "constant"
+    epsilon: Annotated[float, _setting(_LEARNING, "chance that a leaf explores", ge=0, le=1)] = 0.05
+    epsilon_decay: Annotated[
+        float, _setting(_LEARNING, "epsilon is multiplied by this after every episode", ge=0, le=1)
+    ] = 1.0
+    bootstrap: Annotated[
+        Literal["truncation", "always", "never"],
+        _setting(_LEARNING, "at which ends of an episode the next state's value still counts"),
+    ] = "truncation"
+
+    individual_episodes: Annotated[
+        int, _setting(_SOCIAL, "episodes that each tree plays alone, e_i", ge=1, le=_BIG)
+    ] = 5
+    collaborative_copies: Annotated[
+        int, _setting(_SOCIAL, "shared environments side by side, e_p", ge=1, le=100_000)
+    ] = 10
+    collaborative_iterations: Annotated[
+        int, _setting(_SOCIAL, "collaborative episodes in each copy, i; 0 is ELDT", ge=0, le=_BIG)
+    ] = 100
+    voting: Annotated[
+        Literal["random", "majority", "leader", "weighted"],
+        _setting(_SOCIAL, "how proposed actions become one"),
+    ] = "random"
+    scouting_episodes: Annotated[
+        int,
+        _setting(_SOCIAL, "episodes alone first that rank the trees for leader and weighted votes", ge=1, le=_BIG),
+    ] = 1
+    rounds: Annotated[
+        int, _setting(_SOCIAL, "times that the two phases alternate in a generation", ge=1, le=10_000)
+    ] = 1
+
+    bins: Annotated[int, _setting(_ACTIONS, "values of each joint of a continuous action", ge=2, le=1001)] = 7
+    menu: Annotated[
+        Literal["one-joint", "joint"],
+        _setting(_ACTIONS, "an action moves one joint, or all of them at once (few joints only)"),
+    ] = "one-joint"
+    action_scale: Annotated[
+        Literal["bounds", "raw"],
+        _setting(_ACTIONS, "continuous values span the action's bounds, or [-1, 1] as they are"),
+    ] = "bounds"
+
+    crowning: Annotated[
+        Literal["validation", "training"],
+        _setting(_CHAMPION, "the champion has the best validated score, or the best training score (paper)"),
+    ] = "validation"
+    candidates: Annotated[int, _setting(_CHAMPION, "best trees of a generation to validate", ge=1, le=_BIG)] = 5
+    validation_episodes: Annotated[
+        int, _setting(_CHAMPION, "fresh episodes for each candidate, the same for all", ge=1, le=_BIG)
+    ] = 20
+    stop_at: Annotated[
+        float | None, _setting(_CHAMPION, "stop when the champion's mean on fresh episodes reaches this")
+    ] = None
+    confirmation_episodes: Annotated[
+        int, _setting(_CHAMPION, "further fresh episodes that a stop must also hold on", ge=1, le=_BIG)
+    ] = 100
+
+    max_steps: Annotated[
+        Annotated[int, Meta(ge=1, le=_BIG)] | None,
+        _setting(_EPISODES, "cut episodes here (default: the environment's own limit)"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        for name, kind in _field_types().items():
+            _check(name, getattr(self, name), kind)
+        if not self.constant_low < self.constant_high:
+            raise SirlError(
+                f"constant_low = {self.constant_low} must lie below constant_high = {self.constant_high}."
+            )
+        if (self.constant_high - self.constant_low) / self.constant_step > 1e6:
+            raise SirlError(
+                f"constant_step = {self.constant_step} cuts the range of constants into more than a million "
+                "values; take a larger step."
+            )
+        if self.q_low > self.q_high:
+            raise SirlError(f"q_low = {self.q_low} must not lie above q_high = {self.q_high}.")
+        if self.rounds > self.individual_episodes:
+            raise SirlError(
+                f"rounds = {self.rounds} needs at least as many individual_episodes, "
+                f"which is {self.individual_episodes}."
+            )
+        if self.candidates > self.population:
+            raise SirlError(
+                f"candidates = {self.candidates} must not exceed population = {self.population}."
+            )
+
+    def replace(self, **changes: Any) -> Settings:
+        """These settings with some changed; a misspelt name is told apart from a bad value."""
+        known = list(self.__struct_fields__)
+        for name in changes:
+            if name not in known:
+                raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '.'}")
+        return msgspec.structs.replace(self, **changes)
+
+    def episodes_per_generation(self) -> int:
+        """The paper's budget of one generation: p·e_i + e_p·i, plus what a scouted vote adds."""
+        scouting = self.scouting_episodes if self.scouts() else 0
+        return (
+            self.population * (self.individual_episodes + scouting)
+            + self.collaborative_copies * self.collaborative_iterations
+        )
+
+    def scouts(self) -> bool:
+        """Whether the trees play alone before they first vote."""
+        return self.collaborative_iterations > 0 and self.voting in ("leader", "weighted")
+
+
+class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of ``presets/``: names for a task, and its settings by method."""
+
+    envs: list[str]
+    features: list[str]
+    actions: list[str]
+    settings: dict[str, Any] = {}
+    methods: dict[Method, dict[str, Any]] = {}
+
+
+@cache
+def _field_types() -> dict[str, Any]:
+    return get_type_hints(Settings, include_extras=True)
+
+
+def _check(name: str, value: Any, kind: Any) -> None:
+    """Raise if ``value`` is not of the setting's type or outside its bounds."""
+    try:
+        msgspec.convert(value, kind)
+        finite = not isinstance(value, float) or abs(value) < float("inf")
+    except msgspec.ValidationError as error:
+        expected = str(error).replace("`", "").removeprefix("Expected ").partition(", got")[0]
+        choices = next((get_args(k) for k in get_args(kind) if get_args(k)), ())
+        if choices and isinstance(value, str):
+            expected = "one of " + ", ".join(map(str, choices)) + did_you_mean(value, list(map(str, choices)))
+        raise SirlError(f"{name} = {value!r} is not allowed: give {expected}.") from None
+    if not finite:
+        raise SirlError(f"{name} = {value!r} is not allowed: give a finite number.")
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """All presets by environment id."""
+    found: dict[str, Preset] = {}
+    for file in sorted(resources.files("sirl.presets").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".toml"):
+            preset = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Preset)
+            found |= dict.fromkeys(preset.envs, preset)
+    return found
+
+
+_OTHER_TASKS: dict[Method, dict[str, Any]] = {
+    "eldt": {"individual_episodes": 16},
+    "sirl-sb": {"individual_episodes": 14},
+    "sirl-lb": {"individual_episodes": 5},
+}
+
+
+def preset_settings(env_id: str, method: Method) -> Settings:
+    """The settings of ``method`` on a task: the task's preset, or defaults for a task that has none."""
+    if method not in METHODS:
+        hint = did_you_mean(str(method), list(METHODS)) or f"; choose from {', '.join(METHODS)}."
+        raise SirlError(f"there is no method {method!r}{hint}")
+    preset = presets().get(env_id)
+    changes = dict(_OTHER_TASKS[method])
+    if method == "eldt":
+        changes["collaborative_iterations"] = 0
+    if preset is not None:
+        changes |= preset.settings | preset.methods.get(method, {})
+    return Settings().replace(**changes)

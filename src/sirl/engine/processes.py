@@ -1,0 +1,147 @@
+"""The engine of worker processes, for environments written in Python.
+
+Each thread of a `Threads` engine looks after one process: it sends it an item and waits for the answer,
+starts it anew when it has died, and ends it when it hangs. So order, failures and Ctrl-C are the same as
+on threads.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Event
+
+import cloudpickle
+
+from sirl.engine.base import ClosedError, Context, Engine, Item, Result
+from sirl.engine.child import Child, DiedError, Ending, HungError
+from sirl.engine.local import Threads
+from sirl.engine.messages import decode_answer, encode_call
+from sirl.errors import EnvironmentFailure, SirlError
+
+_SIGNALS = {number.value: number.name for number in signal.Signals}
+
+
+class Processes(Engine[Context]):
+    """Runs items on processes of this machine, which may crash or hang without harm to the others.
+
+    Args:
+        context: makes what the mapped functions work with; called in each process, at its first item.
+        workers: how many processes.
+        timeout: seconds after which an item counts as hung.
+        attempts: how many processes an item may bring down before it counts as failed.
+    """
+
+    def __init__(
+        self,
+        context: Callable[[], Context],
+        workers: int,
+        timeout: float | None = None,
+        attempts: int = 3,
+    ):
+        self.workers = workers
+        self._stop = Event()
+        self._threads = Threads(
+            partial(
+                _Post,
+                _encode_context(context),
+                math.inf if timeout is None else timeout,
+                attempts,
+                self._stop,
+            ),
+            workers,
+        )
+
+    def map(self, function: Callable[[Context, Item], Result], items: Sequence[Item]) -> list[Result]:
+        """See `Engine.map`. An item whose process dies runs again in a new one."""
+
+        def run(post: _Post, numbered: tuple[int, Item]) -> Result:
+            number, item = numbered
+            result: Result = decode_answer(post.ask(encode_call(function, item), _name(number, item)))
+            return result
+
+        return self._threads.map(run, list(enumerate(items)))
+
+    def close(self) -> None:
+        """See `Engine.close`. Processes that are at work are killed."""
+        self._stop.set()
+        self._threads.close()
+
+
+class _Post:
+    """A place for one process at a time, looked after by one thread."""
+
+    def __init__(self, recipe: bytes, timeout: float, attempts: int, stop: Event):
+        self._recipe = recipe
+        self._timeout = timeout
+        self._attempts = attempts
+        self._stop = stop
+        self._child: Child | None = None
+
+    def ask(self, call: bytes, name: str) -> bytes:
+        """The answer to a call, in as many attempts as it is worth; ``name`` is for error messages."""
+        endings: list[Ending] = []
+        while len(endings) < self._attempts:
+            if self._child is None:
+                self._child = Child(self._recipe, self._stop)
+            try:
+                return self._child.ask(call, self._timeout)
+            except DiedError:
+                endings.append(self._end())
+            except HungError:
+                # SIGABRT makes faulthandler write down where it hangs.
+                raise _hung(name, self._timeout, self._end(signal.SIGABRT)) from None
+            except ClosedError:
+                self._end(signal.SIGKILL)
+                raise
+        raise _died(name, endings)
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._child is not None:
+            self._end()
+
+    def _end(self, signal_number: signal.Signals | None = None) -> Ending:
+        assert self._child is not None
+        child, self._child = self._child, None
+        return child.end(signal_number)
+
+
+def _encode_context(context: Callable[[], object]) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps(context))
+    except Exception as error:
+        raise SirlError(
+            f"the environment cannot be sent to worker processes ({error}): make all that it needs inside "
+            "its factory function, or use --workers 1"
+        ) from error
+
+
+def _name(number: int, item: object) -> str:
+    label = getattr(item, "label", None)
+    return f"item {number}" if label is None else f"item {number} ({label})"
+
+
+def _hung(name: str, timeout: float, ending: Ending) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"{name} was ended after {timeout:g} seconds without a result: its environment hangs, or "
+        "--hang-limit is too short for it",
+        ending.traceback,
+    )
+
+
+def _died(name: str, endings: list[Ending]) -> EnvironmentFailure:
+    last = endings[-1]
+    if last.returncode >= 0:
+        how = f"exit code {last.returncode}"
+        fix = "its environment exits instead of raising an exception (what it printed is above)"
+    else:
+        how = _SIGNALS.get(-last.returncode, f"signal {-last.returncode}")
+        fix = "native code of its environment crashed (the details tell where)"
+        if how == "SIGKILL":
+            fix = "memory has probably run out, so use fewer --workers"
+    return EnvironmentFailure(
+        f"{name} ended its worker process {len(endings)} times, last with {how}: {fix}", last.traceback
+    )

@@ -1,0 +1,116 @@
+"""From what a user names (an id, or a function that makes an environment) to a task and its simulators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import gymnasium as gym
+
+from sirl.errors import EnvironmentFailure, SirlError
+from sirl.phases import Arena
+from sirl.simulators import Simulator
+from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
+from sirl.spaces import Menu, Task, describe
+
+Backend = Literal["auto", "mujoco", "gymnasium"]
+
+_SLOTS = {"mujoco": 128, "gymnasium": 32}
+"""Episodes in lockstep on one worker: enough that Python's cost per call is shared by many."""
+
+
+class Recipe(NamedTuple):
+    """How an environment is made, here or on any worker."""
+
+    name: str
+    factory: Callable[[], gym.Env[Any, Any]] | None
+    """None: ``name`` is a Gymnasium id."""
+    options: dict[str, Any]
+    """Keyword arguments of the environment."""
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        """A new environment."""
+        if self.factory is None:
+            return make_environment(self.name, **self.options)
+        return self.factory(**self.options)
+
+
+class ArenaRecipe(NamedTuple):
+    """How a worker gets its arena."""
+
+    recipe: Recipe
+    menu: Menu
+    backend: Literal["mujoco", "gymnasium"]
+    max_steps: int | None
+
+    def __call__(self) -> Arena:
+        """A new arena."""
+        slots = _SLOTS[self.backend]
+        simulator: Simulator
+        if self.backend == "mujoco":
+            from sirl.simulators.mujoco import MujocoSimulator
+
+            simulator = MujocoSimulator(self.recipe.name, slots, max_steps=self.max_steps)
+        else:
+            simulator = GymnasiumSimulator(self.recipe, slots, self.max_steps, name=self.recipe.name)
+        return Arena(simulator, self.menu.values)
+
+
+def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, Any] | None = None) -> Recipe:
+    """The recipe for an id or a factory."""
+    if isinstance(env, str):
+        return Recipe(env, None, dict(options or {}))
+    if isinstance(env, gym.Env) or not callable(env):
+        raise SirlError(
+            "give an environment's id, or a function that makes one such as `lambda: MyEnv()`, not "
+            f"{type(env).__name__}: every worker makes environments of its own."
+        )
+    return Recipe(getattr(env, "__name__", type(env).__name__), env, dict(options or {}))
+
+
+def inspect(
+    recipe: Recipe, features: Sequence[str] | None = None, actions: Sequence[str] | None = None
+) -> Task:
+    """The task that a recipe's environment offers."""
+    try:
+        env = recipe()
+    except (SirlError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise EnvironmentFailure(
+            f"{recipe.name} could not be made ({type(error).__name__}: {error}): fix the environment or its options.",
+            details=_traceback(error),
+        ) from None
+    try:
+        return describe(env, recipe.name, features, actions)
+    finally:
+        env.close()
+
+
+def choose_backend(recipe: Recipe, backend: Backend) -> Literal["mujoco", "gymnasium"]:
+    """Which simulator serves a recipe: MuJoCo's own batch where it knows the task, else Gymnasium."""
+    if backend == "gymnasium":
+        return "gymnasium"
+    from sirl.simulators.mujoco import SUPPORTED
+
+    fits = recipe.factory is None and not recipe.options and recipe.name in SUPPORTED
+    if backend == "mujoco" and not fits:
+        raise SirlError(
+            f"the mujoco simulator serves {', '.join(SUPPORTED)} without options, not {recipe.name}: "
+            "use --simulator gymnasium."
+        )
+    return "mujoco" if fits else "gymnasium"
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _traceback(error: BaseException) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(error))

@@ -1,0 +1,88 @@
+"""A policy on episodes it has never seen: what it scores, how long it lasts, how complex it is.
+
+Always on Gymnasium, whatever simulator trained the policy: it is the field's reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from sirl.engine import local_engine
+from sirl.environments import ArenaRecipe, inspect, make_recipe, usable_cores
+from sirl.errors import SirlError
+from sirl.forest import pack
+from sirl.keys import Stream, episode_seeds, fold_all, root
+from sirl.phases import PlayOrder, play
+from sirl.policy import Policy
+
+
+class Evaluation(NamedTuple):
+    """Scores of one policy on unseen episodes."""
+
+    returns: NDArray[np.float64]
+    """(episodes,)"""
+    lengths: NDArray[np.int64]
+    """(episodes,), in steps."""
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the returns over episodes."""
+        return float(self.returns.std(ddof=1)) if len(self.returns) > 1 else 0.0
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean return."""
+        return self.std / len(self.returns) ** 0.5
+
+
+def evaluate(
+    policy: Policy,
+    env: str | Callable[[], gym.Env[Any, Any]] | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    workers: int | None = None,
+    max_steps: int | None = None,
+    env_options: dict[str, Any] | None = None,
+) -> Evaluation:
+    """Play ``episodes`` with a policy.
+
+    Two policies given the same seed meet the same starts. No training run of any seed uses these.
+
+    Args:
+        policy: what plays.
+        env: the task, if not the one that the policy was trained on.
+        episodes: how many.
+        seed: which ones.
+        workers: processes to use; all usable cores if not given. The result is the same.
+        max_steps: cut episodes here, if the environment has no limit of its own.
+        env_options: keyword arguments of the environment.
+    """
+    if episodes < 1:
+        raise SirlError(f"episodes = {episodes} is not allowed: give at least 1.")
+    recipe = make_recipe(policy.task.env if env is None else env, env_options)
+    why = policy.task.mismatch(inspect(recipe))
+    if why:
+        raise SirlError(
+            f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
+            "evaluate it on a task with the same spaces."
+        )
+    seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
+    workers = min(workers or usable_cores(), -(-episodes // 8))
+    forest, actions = pack([policy.tree]), policy.tree.leaves.actions(policy.menu)
+    cuts = np.array_split(seeds, workers)
+    orders = [PlayOrder(forest, actions, cut[None]) for cut in cuts]
+    with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers, "processes") as engine:
+        results = engine.map(play, orders)
+    return Evaluation(
+        np.concatenate([r.returns[0] for r in results]), np.concatenate([r.lengths[0] for r in results])
+    )

@@ -1,0 +1,358 @@
+"""Algorithm 1: select, vary, evaluate in two phases, replace, crown; one generation is one pure step.
+
+A ``Problem`` says what is to be solved and how, a frozen ``State`` is what a generation leaves behind. The
+engine that the orders of work run on does not change any result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sirl.config import Settings
+from sirl.engine import Engine
+from sirl.errors import SirlError
+from sirl.forest import Forest, pack
+from sirl.genome import Codons, crossover, first_population, mutate, tournament_winners
+from sirl.grammar import Grammar, make_grammar, translate
+from sirl.kernels import Rule, fill_uniform
+from sirl.keys import Stream, episode_seeds, fold_all, root
+from sirl.phases import (
+    CollaborativeOrder,
+    IndividualOrder,
+    Knowledge,
+    Learning,
+    PlayOrder,
+    collaborate,
+    play,
+    refine,
+)
+from sirl.spaces import Menu, Task, make_menu
+from sirl.tree import QLeaves, Tree
+from sirl.voting import weigh
+
+
+class Problem(NamedTuple):
+    """What is to be solved, and how."""
+
+    task: Task
+    settings: Settings
+    seed: int
+    menu: Menu
+    grammar: Grammar
+
+
+class Champion(NamedTuple):
+    """The best tree so far."""
+
+    tree: Tree
+    generation: int
+    individual: int
+    training_score: float
+    """Mean return of its individual phase: its fitness."""
+    validation_score: float | None
+    """Mean return on the fresh episodes of its latest validation."""
+
+
+class State(NamedTuple):
+    """What a generation leaves behind."""
+
+    generation: int
+    """Generations completed."""
+    codons: Codons
+    """(population, genotype_length)"""
+    fitness: NDArray[np.float64]
+    """(population,); -inf for an individual whose codons ran out."""
+    champion: Champion | None
+    solved: bool
+    """The champion has held ``stop_at`` on fresh episodes."""
+
+
+class Spent(NamedTuple):
+    """What a generation cost in one phase."""
+
+    episodes: int = 0
+    steps: int = 0
+
+    def plus(self, episodes: int, steps: int) -> Spent:
+        """With some more."""
+        return Spent(self.episodes + episodes, self.steps + steps)
+
+
+class Summary(NamedTuple):
+    """What a generation was like."""
+
+    generation: int
+    best: float
+    """Best training score among this generation's offspring."""
+    mean: float
+    median: float
+    invalid: int
+    """Individuals whose codons ran out; they count in no score."""
+    collaborative: Spent
+    individual: Spent
+    validation: Spent
+
+
+class _Evaluated(NamedTuple):
+    """A population after its two phases."""
+
+    fitness: NDArray[np.float64]
+    """(population,); -inf where invalid."""
+    forest: Forest
+    valid: NDArray[np.int64]
+    """(n_trees,): which individual each tree is."""
+    knowledge: Knowledge
+    collaborative: Spent
+    individual: Spent
+
+
+def make_problem(task: Task, settings: Settings, seed: int) -> Problem:
+    """The problem of training on a task."""
+    return Problem(task, settings, seed, make_menu(task, settings), make_grammar(task, settings))
+
+
+def first_state(problem: Problem) -> State:
+    """Before the first generation."""
+    nobody = np.full(problem.settings.population, -np.inf)
+    codons = first_population(problem.settings, root(problem.seed, Stream.FIRST_GENOTYPES, 0))
+    return State(0, codons, nobody, None, False)
+
+
+def next_generation(state: State, problem: Problem, engine: Engine) -> tuple[State, Summary]:
+    """One turn of the loop of Algorithm 1."""
+    offspring = state.codons if state.generation == 0 else _vary(state, problem)
+    evaluated = _evaluate(offspring, problem, state.generation, engine)
+    codons, fitness = _replace(state, offspring, evaluated.fitness, problem.settings)
+    champion, validation = _crown(state, evaluated, problem, engine)
+    solved, confirmation = _confirm(champion, problem, state.generation, engine)
+    scores = evaluated.fitness[evaluated.valid]
+    summary = Summary(
+        state.generation,
+        float(scores.max()),
+        float(scores.mean()),
+        float(np.median(scores)),
+        len(offspring) - len(scores),
+        evaluated.collaborative,
+        evaluated.individual,
+        validation.plus(*confirmation),
+    )
+    return State(state.generation + 1, codons, fitness, champion, solved), summary
+
+
+def _vary(state: State, problem: Problem) -> Codons:
+    """Offspring of the population: tournament, one-point crossover, mutation."""
+
+    def key(stream: Stream) -> Any:
+        return root(problem.seed, stream, state.generation)
+
+    settings = problem.settings
+    parents = state.codons[tournament_winners(state.fitness, settings, key(Stream.SELECTION))]
+    return mutate(crossover(parents, settings, key(Stream.CROSSOVER)), settings, key(Stream.MUTATION))
+
+
+def _replace(
+    state: State, offspring: Codons, fitness: NDArray[np.float64], settings: Settings
+) -> tuple[Codons, NDArray[np.float64]]:
+    """The next population: offspring i takes the place of individual i, if it has earned it."""
+    if settings.replacement == "generational":
+        return offspring, fitness
+    better = fitness > state.fitness
+    return np.where(better[:, None], offspring, state.codons), np.where(better, fitness, state.fitness)
+
+
+def _evaluate(codons: Codons, problem: Problem, generation: int, engine: Engine) -> _Evaluated:
+    """Both phases for a population, ``rounds`` times in turn."""
+    settings = problem.settings
+    forest, valid = translate(codons, problem.grammar)
+    if not len(valid):
+        raise SirlError(
+            f"no genotype of {settings.genotype_length} codons reaches to the end of a tree for "
+            f"{problem.task.n_features} features: raise genotype_length or use codons_run_out = 'zeros'."
+        )
+    group = _Group(problem, generation, engine, forest, valid)
+    scores = None
+    returns = []
+    if settings.scouts():
+        scores = group.individual(Stream.SCOUTING, range(settings.scouting_episodes)).mean(axis=1)
+    for iterations, episodes in _rounds(settings):
+        if iterations:
+            group.collaborative(iterations, weigh(scores, settings.voting, forest.n_trees))
+        returns.append(group.individual(Stream.INDIVIDUAL, episodes))
+        scores = returns[-1].mean(axis=1)
+    fitness = np.full(len(codons), -np.inf)
+    fitness[valid] = np.concatenate(returns, axis=1).mean(axis=1)
+    return _Evaluated(
+        fitness, forest, valid, group.knowledge, group.spent_collaborative, group.spent_individual
+    )
+
+
+def _rounds(settings: Settings) -> list[tuple[range, range]]:
+    """The collaborative iterations and the individual episodes of each round, as even as can be."""
+
+    def share(total: int) -> list[range]:
+        edges = [total * r // settings.rounds for r in range(settings.rounds + 1)]
+        return [range(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+
+    return list(
+        zip(share(settings.collaborative_iterations), share(settings.individual_episodes), strict=True)
+    )
+
+
+class _Group:
+    """The trees of one generation while they learn: cuts phases into orders and puts results together."""
+
+    def __init__(
+        self, problem: Problem, generation: int, engine: Engine, forest: Forest, valid: NDArray[np.int64]
+    ):
+        settings = problem.settings
+        self.problem, self.generation, self.engine = problem, generation, engine
+        self.forest, self.valid = forest, valid
+        keys = fold_all(root(problem.seed, Stream.Q_VALUES, generation), valid)
+        q_values = np.empty((forest.n_leaves, len(problem.menu.values)))
+        fill_uniform(q_values, forest.first_leaf, keys, settings.q_low, settings.q_high)
+        by_visits = settings.learning_rate_rule == "1/visits"
+        visits = np.zeros(q_values.shape if by_visits else (0, 0), dtype=np.int64)
+        self.knowledge = Knowledge(q_values, visits)
+        self.rule = Rule(settings.learning_rate, by_visits, settings.discount)
+        self.episodes_seen = 0
+        self.spent_collaborative = Spent()
+        self.spent_individual = Spent()
+
+    def individual(self, stream: Stream, episodes: range) -> NDArray[np.float64]:
+        """Every tree plays ``episodes`` alone (Algorithm 3); the returns, (n_trees, n_episodes)."""
+        learning = self._learning(episodes)
+        orders = [
+            IndividualOrder(
+                self.forest.part(a, b),
+                self._knowledge_of(a, b),
+                self.valid[a:b],
+                learning,
+                root(self.problem.seed, stream, self.generation),
+            )
+            for a, b in _cut(self.forest.n_trees, 1 if self.engine.workers == 1 else 4 * self.engine.workers)
+        ]
+        results = self.engine.map(refine, orders)
+        self.knowledge = Knowledge(
+            np.concatenate([r.knowledge.q_values for r in results]),
+            np.concatenate([r.knowledge.visits for r in results]),
+        )
+        returns = np.concatenate([r.returns for r in results])
+        self.spent_individual = self.spent_individual.plus(returns.size, sum(r.steps for r in results))
+        return returns
+
+    def collaborative(self, iterations: range, weights: NDArray[np.float64]) -> None:
+        """All trees play ``iterations`` together in each copy (Algorithm 2); then leaves are averaged."""
+        settings = self.problem.settings
+        n_copies = settings.collaborative_copies
+        learning = self._learning(iterations)
+        orders = [
+            CollaborativeOrder(
+                self.forest,
+                self.knowledge,
+                np.arange(a, b),
+                weights,
+                settings.voting,
+                learning,
+                root(self.problem.seed, Stream.COLLABORATIVE, self.generation),
+            )
+            for a, b in _cut(n_copies, self.engine.workers)
+        ]
+        results = self.engine.map(collaborate, orders)
+        # The paper's parallel scheme: each tree becomes the mean of its copies.
+        q_values = np.concatenate([r.knowledge.q_values for r in results]).sum(axis=0) / n_copies
+        visits = np.concatenate([r.knowledge.visits for r in results])
+        gained = (visits - self.knowledge.visits).sum(axis=0)
+        self.knowledge = Knowledge(q_values, self.knowledge.visits + gained)
+        self.spent_collaborative = self.spent_collaborative.plus(
+            n_copies * len(iterations), sum(r.steps for r in results)
+        )
+
+    def _learning(self, episodes: range) -> Learning:
+        settings = self.problem.settings
+        seen = self.episodes_seen + np.arange(len(episodes))
+        self.episodes_seen += len(episodes)
+        epsilons = settings.epsilon * settings.epsilon_decay**seen
+        return Learning(self.rule, settings.bootstrap, epsilons, episodes.start)
+
+    def _knowledge_of(self, start: int, stop: int) -> Knowledge:
+        rows = slice(self.forest.first_leaf[start], self.forest.first_leaf[stop])
+        return Knowledge(self.knowledge.q_values[rows], self.knowledge.visits[rows])
+
+
+def _crown(
+    state: State, evaluated: _Evaluated, problem: Problem, engine: Engine
+) -> tuple[Champion | None, Spent]:
+    """The champion after a generation: by training score (paper), or by validation of the best few."""
+    settings = problem.settings
+    scores = evaluated.fitness[evaluated.valid]
+    if settings.crowning == "training":
+        best = _candidate(evaluated, int(np.argmax(scores)), state.generation)
+        if state.champion is None or best.training_score > state.champion.training_score:
+            return best, Spent()
+        return state.champion, Spent()
+    order = np.argsort(-scores, kind="stable")[: settings.candidates]
+    contenders = [_candidate(evaluated, int(tree), state.generation) for tree in order]
+    if state.champion is not None:
+        contenders.insert(0, state.champion)
+    seeds = _fresh_seeds(problem, Stream.VALIDATION, state.generation, settings.validation_episodes)
+    returns, steps = _play_all([c.tree for c in contenders], seeds, problem, engine)
+    means = returns.mean(axis=1)
+    # A shorter tree with the same score is the better read; the reigning champion keeps a full tie.
+    best_index = max(
+        range(len(contenders)), key=lambda i: (means[i], -contenders[i].tree.n_leaves, -i)
+    )
+    champion = contenders[best_index]._replace(validation_score=float(means[best_index]))
+    return champion, Spent(returns.size, steps)
+
+
+def _candidate(evaluated: _Evaluated, tree: int, generation: int) -> Champion:
+    rows = slice(evaluated.forest.first_leaf[tree], evaluated.forest.first_leaf[tree + 1])
+    leaves = QLeaves(evaluated.knowledge.q_values[rows].copy())
+    individual = int(evaluated.valid[tree])
+    score = float(evaluated.fitness[individual])
+    return Champion(evaluated.forest.tree(tree, leaves), generation, individual, score, None)
+
+
+def _confirm(
+    champion: Champion | None, problem: Problem, generation: int, engine: Engine
+) -> tuple[bool, Spent]:
+    """Whether the champion holds ``stop_at``: on its validation, and then on episodes that chose nothing."""
+    settings = problem.settings
+    if settings.stop_at is None or champion is None:
+        return False, Spent()
+    score = champion.training_score if champion.validation_score is None else champion.validation_score
+    if score < settings.stop_at:
+        return False, Spent()
+    seeds = _fresh_seeds(problem, Stream.CONFIRMATION, generation, settings.confirmation_episodes)
+    returns, steps = _play_all([champion.tree], seeds, problem, engine)
+    return bool(returns.mean() >= settings.stop_at), Spent(returns.size, steps)
+
+
+def _fresh_seeds(problem: Problem, stream: Stream, generation: int, n: int) -> NDArray[np.int64]:
+    return episode_seeds(fold_all(root(problem.seed, stream, generation), np.arange(n)))
+
+
+def _play_all(
+    trees: Sequence[Tree], seeds: NDArray[np.int64], problem: Problem, engine: Engine
+) -> tuple[NDArray[np.float64], int]:
+    """Returns of every tree on the same episodes, (n_trees, n_episodes), and the steps they took."""
+    forest = pack(trees)
+    actions = np.concatenate([tree.leaves.actions(problem.menu) for tree in trees])
+    orders = [
+        PlayOrder(forest, actions, np.tile(seeds[a:b], (len(trees), 1)))
+        for a, b in _cut(len(seeds), engine.workers)
+    ]
+    results = engine.map(play, orders)
+    steps = sum(int(r.lengths.sum()) for r in results)
+    return np.concatenate([r.returns for r in results], axis=1), steps
+
+
+def _cut(n: int, parts: int) -> list[tuple[int, int]]:
+    """Cut n things into at most ``parts`` nearly equal stretches."""
+    edges = sorted({n * part // parts for part in range(parts + 1)})
+    return list(zip(edges, edges[1:], strict=False))
+

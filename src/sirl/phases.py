@@ -1,0 +1,363 @@
+"""The two phases of a generation (Algorithms 2 and 3), and playing without learning.
+
+Each of :func:`refine`, :func:`collaborate` and :func:`play` takes an arena (a simulator and the menu of
+actions) and one order of work. What it returns depends on the order alone, since every draw is keyed by
+individual (or copy) and episode: so a phase can be cut into orders in any way and computed anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sirl import kernels
+from sirl.forest import Forest
+from sirl.kernels import Rule, Table, make_log, make_table
+from sirl.keys import Key, Keys, episode_seeds, fold_all, uniforms
+from sirl.simulators import Ids, Simulator, Step
+from sirl.voting import COUNTING, ELECTING
+
+_LOG_CAPACITY = 512
+"""Transitions of a copy that trees may lag behind: a compromise between caches and long stretches."""
+
+
+class Arena(NamedTuple):
+    """Where trees play."""
+
+    simulator: Simulator
+    actions: NDArray[Any]
+    """The menu, (n_actions, *action_shape)."""
+
+    def close(self) -> None:
+        """Let go of the simulator."""
+        self.simulator.close()
+
+
+class Knowledge(NamedTuple):
+    """What the leaves have learned, between phases."""
+
+    q_values: NDArray[np.float64]
+    """(n_leaves, n_actions)"""
+    visits: NDArray[np.int64]
+    """Updates of each Q-value, where the learning rate asks for them; else of shape (0, 0)."""
+
+
+class Learning(NamedTuple):
+    """The settings of Q-learning that the phases need."""
+
+    rule: Rule
+    bootstrap: str
+    epsilons: NDArray[np.float64]
+    """ε of each episode of the order, (n_episodes,)."""
+    first_episode: int
+    """The number of the order's first episode within the generation, for its key."""
+
+
+class IndividualOrder(NamedTuple):
+    """Each tree of a forest plays ``len(learning.epsilons)`` episodes of its own, one after another."""
+
+    forest: Forest
+    knowledge: Knowledge
+    individuals: NDArray[np.int64]
+    """(n_trees,): which individual of the population a tree is."""
+    learning: Learning
+    key: Key
+
+    @property
+    def label(self) -> str:
+        """What this order is, for a message."""
+        return f"individuals {self.individuals[0]} to {self.individuals[-1]}"
+
+
+class IndividualResult(NamedTuple):
+    """What an individual phase gave."""
+
+    knowledge: Knowledge
+    returns: NDArray[np.float64]
+    """(n_trees, n_episodes)"""
+    steps: int
+
+
+class CollaborativeOrder(NamedTuple):
+    """In each copy, all trees play ``len(learning.epsilons)`` episodes together."""
+
+    forest: Forest
+    knowledge: Knowledge
+    copies: NDArray[np.int64]
+    """(n_copies,): which copies of the phase these are."""
+    weights: NDArray[np.float64]
+    """The weight of each tree's voice, (n_trees,)."""
+    voting: str
+    learning: Learning
+    key: Key
+
+    @property
+    def label(self) -> str:
+        """What this order is, for a message."""
+        return f"collaborative copies {self.copies[0]} to {self.copies[-1]}"
+
+
+class CollaborativeResult(NamedTuple):
+    """What a collaborative phase gave."""
+
+    knowledge: Knowledge
+    """Of each copy: (n_copies, n_leaves, n_actions)."""
+    steps: int
+
+
+class PlayOrder(NamedTuple):
+    """Each tree plays one episode from each of its seeds, without learning or exploring."""
+
+    forest: Forest
+    actions: NDArray[Any]
+    """What each leaf does, (n_leaves, *action_shape)."""
+    seeds: NDArray[np.int64]
+    """(n_trees, n_episodes)"""
+
+    @property
+    def label(self) -> str:
+        """What this order is, for a message."""
+        return f"{self.seeds.size} episodes without learning"
+
+
+class PlayResult(NamedTuple):
+    """What playing gave."""
+
+    returns: NDArray[np.float64]
+    """(n_trees, n_episodes)"""
+    lengths: NDArray[np.int64]
+    """(n_trees, n_episodes), in steps."""
+
+
+def refine(arena: Arena, order: IndividualOrder) -> IndividualResult:
+    """Individual phase (Algorithm 3): every tree learns alone; its mean return is its fitness."""
+    slots = _Slots(arena.simulator, order.forest.n_trees, len(order.learning.epsilons))
+    players = _Alone(arena, order, slots)
+    slots.run(players)
+    knowledge = Knowledge(players.table.q_values, players.table.visits)
+    return IndividualResult(knowledge, slots.returns, int(slots.lengths.sum()))
+
+
+def collaborate(arena: Arena, order: CollaborativeOrder) -> CollaborativeResult:
+    """Collaborative phase (Algorithm 2): all propose, a vote decides, all learn from the one transition."""
+    slots = _Slots(arena.simulator, len(order.copies), len(order.learning.epsilons))
+    players = _Together(arena, order, slots)
+    slots.run(players)
+    kernels.learn_log(order.forest, players.tables, players.log, order.learning.rule)
+    knowledge = Knowledge(players.tables.q_values, players.tables.visits)
+    return CollaborativeResult(knowledge, int(slots.lengths.sum()))
+
+
+def play(arena: Arena, order: PlayOrder) -> PlayResult:
+    """Every tree on every one of its seeds, its leaves' actions as they are."""
+    slots = _Slots(arena.simulator, order.seeds.size, 1)
+    slots.run(_Finished(order, slots))
+    shape = order.seeds.shape
+    return PlayResult(slots.returns.reshape(shape), slots.lengths.reshape(shape))
+
+
+class _Players(Protocol):
+    """Who plays in the slots."""
+
+    def seeds(self, ids: Ids) -> NDArray[np.int64]:
+        """Seeds of the episodes that begin in the slots ``ids``."""
+        ...
+
+    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
+        """An episode has begun in each of the slots ``ids``."""
+        ...
+
+    def act(self, ids: Ids) -> NDArray[Any]:
+        """Actions for the environments, (n, *action_shape)."""
+        ...
+
+    def learn(self, ids: Ids, out: Step) -> None:
+        """The actions led to ``out``."""
+        ...
+
+
+class _Slots:
+    """The episodes under way: which player is in which slot, and what comes next when one ends.
+
+    Players (trees, or copies of a whole forest) play ``n_episodes`` each, one after another; a slot whose
+    player is done takes the next one, so that the simulator stays full to the end.
+    """
+
+    def __init__(self, simulator: Simulator, n_players: int, n_episodes: int):
+        n = min(simulator.n_slots, n_players)
+        self.simulator, self.n_players, self.n_episodes = simulator, n_players, n_episodes
+        self.ids: Ids = np.arange(n, dtype=np.int32)
+        self.player = np.arange(n, dtype=np.int64)
+        self.episode = np.zeros(n, dtype=np.int64)
+        self.step = np.zeros(n, dtype=np.int64)
+        self.waiting = n
+        self.returns = np.zeros((n_players, n_episodes))
+        self.lengths = np.zeros((n_players, n_episodes), dtype=np.int64)
+
+    def run(self, players: _Players) -> None:
+        """Play every episode of every player."""
+        fresh = self.ids
+        while True:
+            if fresh.size:
+                players.begin(fresh, self.simulator.reset(fresh, players.seeds(fresh)))
+            ids = self.ids
+            if not ids.size:
+                return
+            out = self.simulator.step(ids, players.act(ids))
+            self.returns[self.player[ids], self.episode[ids]] += out.rewards
+            players.learn(ids, out)
+            self.step[ids] += 1
+            ended = out.terminated | out.truncated
+            fresh = self._next_episodes(ids[ended]) if ended.any() else ids[:0]
+
+    def _next_episodes(self, over: Ids) -> Ids:
+        """After the episodes in the slots ``over``: the slots in which a new one must begin."""
+        self.lengths[self.player[over], self.episode[over]] = self.step[over]
+        self.step[over] = 0
+        self.episode[over] += 1
+        finished = over[self.episode[over] == self.n_episodes]
+        n_next = min(len(finished), self.n_players - self.waiting)
+        taken, retired = finished[:n_next], finished[n_next:]
+        self.player[taken] = np.arange(self.waiting, self.waiting + n_next)
+        self.episode[taken] = 0
+        self.waiting += n_next
+        if not retired.size:
+            return over
+        self.ids = np.setdiff1d(self.ids, retired, assume_unique=True)
+        return np.setdiff1d(over, retired, assume_unique=True)
+
+
+class _Alone:
+    """Trees in the individual phase: a player is a tree."""
+
+    def __init__(self, arena: Arena, order: IndividualOrder, slots: _Slots):
+        self.arena, self.order, self.slots = arena, order, slots
+        self.table = make_table(*order.knowledge)
+        self.tree_keys = fold_all(order.key, order.individuals)
+        self.keys = np.zeros(len(slots.ids), dtype=np.uint64)
+        self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
+        self.actions = np.zeros(0, dtype=np.int32)
+
+    def seeds(self, ids: Ids) -> NDArray[np.int64]:
+        episodes = self.slots.episode[ids] + self.order.learning.first_episode
+        self.keys[ids] = fold_all(self.tree_keys[self.slots.player[ids]], episodes)
+        return episode_seeds(self.keys[ids])
+
+    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
+        self.leaves[ids] = kernels.walk_each(self.order.forest, self.slots.player[ids], observations)
+
+    def act(self, ids: Ids) -> NDArray[Any]:
+        slots = self.slots
+        epsilons = self.order.learning.epsilons[slots.episode[ids]]
+        self.actions = kernels.act_each(
+            self.table, self.leaves[ids], epsilons, self.keys[ids], slots.step[ids]
+        )
+        return np.asarray(self.arena.actions[self.actions])
+
+    def learn(self, ids: Ids, out: Step) -> None:
+        learning = self.order.learning
+        self.leaves[ids] = kernels.learn_each(
+            self.order.forest,
+            self.table,
+            self.slots.player[ids],
+            self.leaves[ids],
+            self.actions,
+            out.rewards,
+            out.observations,
+            _bootstraps(out, learning.bootstrap),
+            learning.rule,
+        )
+
+
+class _Together:
+    """The whole forest in the collaborative phase: a player is a copy of it."""
+
+    def __init__(self, arena: Arena, order: CollaborativeOrder, slots: _Slots):
+        self.arena, self.order, self.slots = arena, order, slots
+        n_copies, n_trees = len(order.copies), order.forest.n_trees
+        self.tables = Table(*(np.repeat(a[None], n_copies, axis=0) for a in make_table(*order.knowledge)))
+        n_features = order.forest.weights.shape[1]
+        self.log = make_log(n_copies, n_features, n_trees, _LOG_CAPACITY)
+        self.copy_keys = fold_all(order.key, order.copies)
+        self.keys = np.zeros(len(slots.ids), dtype=np.uint64)
+        self.observations = np.zeros((len(slots.ids), n_features))
+        self.actions = np.zeros(0, dtype=np.int32)
+
+    def seeds(self, ids: Ids) -> NDArray[np.int64]:
+        episodes = self.slots.episode[ids] + self.order.learning.first_episode
+        self.keys[ids] = fold_all(self.copy_keys[self.slots.player[ids]], episodes)
+        return episode_seeds(self.keys[ids])
+
+    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
+        self.observations[ids] = observations
+
+    def act(self, ids: Ids) -> NDArray[Any]:
+        order, slots = self.order, self.slots
+        steps, keys = slots.step[ids], self.keys[ids]
+        epsilons = order.learning.epsilons[slots.episode[ids]]
+        chances = _vote_chances(keys, steps)
+        trees = (order.forest, self.tables, self.log, slots.player[ids])
+        moment = (self.observations[ids], steps, epsilons, keys, order.learning.rule)
+        if order.voting in ELECTING:
+            voters = ELECTING[order.voting](order.weights, chances)
+            self.actions = kernels.propose_one(*trees, voters, *moment)
+        else:
+            proposals = kernels.propose_all(*trees, *moment)
+            count, n_actions = COUNTING[order.voting], len(self.arena.actions)
+            votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
+            self.actions = np.array(votes, dtype=np.int32)
+        return np.asarray(self.arena.actions[self.actions])
+
+    def learn(self, ids: Ids, out: Step) -> None:
+        order, slots = self.order, self.slots
+        copies = slots.player[ids]
+        kernels.write_log(
+            self.log,
+            copies,
+            self.observations[ids],
+            slots.step[ids],
+            self.actions,
+            out.rewards,
+            out.observations,
+            _bootstraps(out, order.learning.bootstrap),
+        )
+        self.observations[ids] = out.observations
+        if self.log.length[copies[0]] == _LOG_CAPACITY or self.log.length.max() == _LOG_CAPACITY:
+            kernels.learn_log(order.forest, self.tables, self.log, order.learning.rule)
+
+
+class _Finished:
+    """Trees that have learned what they will: a player is a tree on a seed."""
+
+    def __init__(self, order: PlayOrder, slots: _Slots):
+        n_trees, n_episodes = order.seeds.shape
+        self.order, self.slots = order, slots
+        self.trees = np.repeat(np.arange(n_trees), n_episodes)
+        self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
+
+    def seeds(self, ids: Ids) -> NDArray[np.int64]:
+        return self.order.seeds.ravel()[self.slots.player[ids]]
+
+    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
+        trees = self.trees[self.slots.player[ids]]
+        self.leaves[ids] = kernels.walk_each(self.order.forest, trees, observations)
+
+    def act(self, ids: Ids) -> NDArray[Any]:
+        return np.asarray(self.order.actions[self.leaves[ids]])
+
+    def learn(self, ids: Ids, out: Step) -> None:
+        self.begin(ids, out.observations)
+
+
+def _vote_chances(keys: Keys, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A vote's random number for each copy (n,), apart from the draws of the trees."""
+    return uniforms(fold_all(keys, np.ones(1)), steps)
+
+
+def _bootstraps(out: Step, rule: str) -> NDArray[np.bool_]:
+    """Whether the next state's value counts, (n,)."""
+    if rule == "always":
+        return np.ones_like(out.terminated)
+    return ~(out.terminated | out.truncated) if rule == "never" else ~out.terminated

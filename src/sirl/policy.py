@@ -1,0 +1,275 @@
+"""A trained policy: a tree with the names and spaces of its task, and its file.
+
+The file is JSON with a schema number, made to be read, compared and edited by hand: a condition names its
+features, a leaf holds either Q-values or an action. Loading checks everything and executes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from sirl.errors import SirlError, did_you_mean
+from sirl.reading.text import draw_tree
+from sirl.spaces import Menu, Task
+from sirl.tree import FixedLeaves, QLeaves, Tree
+
+SCHEMA = 1
+_FORMAT = "sirl policy"
+
+
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a policy comes from."""
+
+    method: str = ""
+    seed: int | None = None
+    generation: int | None = None
+    individual: int | None = None
+    training_score: float | None = None
+    validation_score: float | None = None
+    published_score: tuple[float, float] | None = None
+    """Mean and standard deviation that a paper reports for it."""
+    note: str = ""
+    sirl: str = ""
+
+
+class Policy:
+    """A decision tree that plays one task.
+
+    ``predict`` has the signature of Stable-Baselines3, so its ``evaluate_policy`` accepts a policy;
+    ``print(policy)`` shows the tree.
+    """
+
+    def __init__(self, task: Task, menu: Menu, tree: Tree, origin: Origin | None = None):
+        self.task, self.menu, self.tree = task, menu, tree
+        self.origin = origin or Origin()
+        self._actions = tree.leaves.actions(menu)
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,  # noqa: ARG002 - part of the signature
+        deterministic: bool = True,  # noqa: ARG002 - a tree has no noise to add
+    ) -> tuple[Any, tuple[NDArray[Any], ...] | None]:
+        """The action for an observation, or the actions (n, *action_shape) for a stack of them.
+
+        Returns:
+            The action, as the environment takes it, and ``state`` as it came.
+        """
+        actions = self._actions[self.tree.walk(self.task.rows(observation))]
+        single_ndim = 0 if self.task.observation == "one-hot" else 1
+        return (actions[0] if np.ndim(observation) == single_ndim else actions), state
+
+    def __str__(self) -> str:
+        return draw_tree(self.tree, self.task.features, self.menu)
+
+    def __repr__(self) -> str:
+        return f"<Policy for {self.task.env}: {self.tree.n_leaves} leaves, depth {self.tree.depth}>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a file: all of it, or nothing."""
+        target = Path(path)
+        part = target.with_name(f".{target.name}.part")
+        part.write_bytes(self.to_json())
+        os.replace(part, target)
+
+    def to_json(self) -> bytes:
+        """The file's bytes; the same policy gives the same bytes."""
+        content = _File(
+            format=_FORMAT,
+            schema=SCHEMA,
+            task=self.task,
+            actions=_Actions(names=self.menu.names, values=self.menu.values.tolist()),
+            tree=_to_nodes(self.tree, self.task.features),
+            origin=self.origin,
+        )
+        return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+
+    @staticmethod
+    def from_json(content: bytes, name: str = "the model") -> Policy:
+        """The policy in a file's bytes; ``name`` is what a message calls it."""
+        try:
+            head = msgspec.json.decode(content, type=_Head)
+            if head.format != _FORMAT:
+                raise SirlError(f"{name} is not a sirl policy: give a champion.json that sirl wrote.")
+            if head.schema > SCHEMA:
+                raise SirlError(
+                    f"{name} has schema {head.schema}, but this sirl reads up to {SCHEMA}: install a newer sirl."
+                )
+            return _from_file(msgspec.json.decode(content, type=_File))
+        except (msgspec.DecodeError, _Broken, RecursionError, UnicodeDecodeError) as error:
+            reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error).rstrip(".")
+            raise SirlError(f"{name} is not a readable sirl policy ({reason}): give a file that sirl wrote.") from None
+
+
+def load(model: str | os.PathLike[str]) -> Policy:
+    """The policy in a model file, in a run directory, or built in.
+
+    Args:
+        model: a path, or a name such as ``paper:LunarLander`` for a tree that the paper prints.
+    """
+    if isinstance(model, str) and model.startswith("paper:"):
+        return _built_in(model.removeprefix("paper:"))
+    path = Path(model)
+    if path.is_dir():
+        path = path / "champion.json"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SirlError(
+            f"{path} can't be read ({error.strerror}): give a model file, a run directory that has a champion, "
+            "or a name such as paper:LunarLander."
+        ) from None
+    return Policy.from_json(content, str(path))
+
+
+def _built_in(name: str) -> Policy:
+    files = {file.name.removesuffix(".json"): file for file in resources.files("sirl.paper").iterdir()}
+    known = sorted(stem for stem, file in files.items() if file.name.endswith(".json"))
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}."
+        raise SirlError(f"the paper prints no tree for {name!r}{hint}")
+    return Policy.from_json(files[name].read_bytes(), f"paper:{name}")
+
+
+class _Broken(Exception):  # noqa: N818 - never leaves this module
+    """The content of a file contradicts itself."""
+
+
+class _Head(msgspec.Struct):
+    format: str = ""
+    schema: int = 0
+
+
+class _Actions(msgspec.Struct, forbid_unknown_fields=True):
+    names: list[str]
+    values: list[float | list[float]]
+
+
+class _Node(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A split (the first four fields) or a leaf (one of the last two)."""
+
+    weights: dict[str, float] | None = None
+    threshold: float | None = None
+    if_true: _Node | None = None
+    if_false: _Node | None = None
+    action: float | list[float] | None = None
+    q_values: list[float] | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    format: str
+    schema: int
+    task: Task
+    actions: _Actions
+    tree: _Node
+    origin: Origin
+
+
+def _to_nodes(tree: Tree, features: list[str]) -> _Node:
+    """The tree as nested nodes, built from the last split up, since children come after their parent."""
+    if isinstance(tree.leaves, QLeaves):
+        leaves = [_Node(q_values=row) for row in tree.leaves.q_values.tolist()]
+    else:
+        leaves = [_Node(action=value) for value in tree.leaves.values.tolist()]
+    splits: dict[int, _Node] = {}
+    for split in reversed(range(tree.n_splits)):
+        yes, no = (splits[c] if c >= 0 else leaves[~c] for c in tree.children[split].tolist())
+        weights = {features[f]: float(tree.weights[split, f]) for f in np.flatnonzero(tree.weights[split])}
+        splits[split] = _Node(
+            weights=weights, threshold=float(tree.thresholds[split]), if_true=yes, if_false=no
+        )
+    return splits[0] if splits else leaves[0]
+
+
+def _from_file(file: _File) -> Policy:
+    task = file.task
+    counts = {len(task.features), len(task.feature_low), len(task.feature_high)}
+    if len(counts) != 1 or not task.features or len(set(task.features)) != len(task.features):
+        raise _Broken("its features are not named one by one")
+    try:
+        dtype = np.dtype(task.action_dtype)
+        values = np.array(file.actions.values, dtype=dtype)
+    except (TypeError, ValueError):
+        raise _Broken(f"its actions are no {task.action_dtype} table") from None
+    if dtype.kind not in "iuf" or not len(values) or values.shape[1:] != tuple(task.action_shape):
+        raise _Broken(f"its actions do not have the shape {task.action_shape}")
+    if len(file.actions.names) != len(values):
+        raise _Broken("its actions are not named one by one")
+    menu = Menu(values, file.actions.names)
+    return Policy(task, menu, _to_tree(file.tree, task, menu), file.origin)
+
+
+def _to_tree(top: _Node, task: Task, menu: Menu) -> Tree:
+    """Nested nodes as arrays, splits and leaves numbered in pre-order."""
+    weights: list[NDArray[np.float64]] = []
+    thresholds: list[float] = []
+    children: list[list[int]] = []
+    leaves: list[_Node] = []
+    pending: list[tuple[_Node, int, int]] = [(top, -1, 0)]
+    while pending:
+        node, parent, side = pending.pop()
+        is_split = node.weights is not None
+        if parent >= 0:
+            children[parent][side] = len(thresholds) if is_split else ~len(leaves)
+        if node.weights is None:
+            leaves.append(node)
+            continue
+        if node.threshold is None or node.if_true is None or node.if_false is None:
+            raise _Broken("a condition lacks threshold, if_true or if_false")
+        if node.action is not None or node.q_values is not None:
+            raise _Broken("a node is both a condition and a leaf")
+        split = len(thresholds)
+        weights.append(_weights_row(node.weights, task.features))
+        thresholds.append(_finite(node.threshold))
+        children.append([0, 0])
+        pending += [(node.if_false, split, 1), (node.if_true, split, 0)]
+    return Tree(
+        np.array(weights).reshape(-1, task.n_features),
+        np.array(thresholds),
+        np.array(children, dtype=np.int32).reshape(-1, 2),
+        _to_leaves(leaves, task, menu),
+    )
+
+
+def _weights_row(named: dict[str, float], features: list[str]) -> NDArray[np.float64]:
+    row = np.zeros(len(features))
+    for name, value in named.items():
+        if name not in features:
+            raise _Broken(f"a condition weighs {name!r}, which is no feature{did_you_mean(name, features)}")
+        row[features.index(name)] = _finite(value)
+    return row
+
+
+def _to_leaves(nodes: list[_Node], task: Task, menu: Menu) -> QLeaves | FixedLeaves:
+    """Q-values if every leaf has them; else fixed actions, as when a leaf was edited by hand."""
+    for node in nodes:
+        if (node.q_values is None) == (node.action is None) or node.threshold is not None or node.if_true:
+            raise _Broken("a leaf needs either q_values or an action")
+        if node.q_values is not None and len(node.q_values) != len(menu.values):
+            raise _Broken(f"a leaf has {len(node.q_values)} q_values for {len(menu.values)} actions")
+        for value in node.q_values or []:
+            _finite(value)
+    if all(node.q_values is not None for node in nodes):
+        return QLeaves(np.array([node.q_values for node in nodes], dtype=np.float64))
+    actions = []
+    for node in nodes:
+        value = menu.values[int(np.argmax(node.q_values))] if node.action is None else np.array(node.action)
+        if value.shape != tuple(task.action_shape) or not np.isfinite(value).all():
+            raise _Broken(f"a leaf's action does not have the shape {task.action_shape}")
+        actions.append(value)
+    return FixedLeaves(np.array(actions))
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise _Broken(f"{value} is no finite number")
+    return value

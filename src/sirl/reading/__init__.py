@@ -1,0 +1,1 @@
+"""Reading policies: from a tree to what a person understands."""

@@ -1,0 +1,176 @@
+"""The run directory: what was asked (config.toml), what happened (history.jsonl, log.txt), and the champion.
+
+Files are written whole or not at all, and a history line is flushed as soon as its generation ends, so
+that whatever stops a run, what it has earned so far can be read. ``checkpoints/`` has its place here.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import tomli_w
+
+from sirl.config import Settings
+from sirl.errors import SirlError
+from sirl.evolution import Champion, Spent, Summary
+from sirl.policy import Policy
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run was asked to do: enough to do it again."""
+
+    env: str
+    method: str
+    seed: int
+    simulator: str
+    sirl: str
+    settings: Settings
+    env_options: dict[str, Any] = {}
+
+
+class ChampionRecord(msgspec.Struct, frozen=True):
+    """The champion, as a history line tells of it."""
+
+    generation: int
+    training_score: float
+    validation_score: float | None
+    leaves: int
+    depth: int
+
+    @staticmethod
+    def of(champion: Champion) -> ChampionRecord:
+        """What to record of a champion."""
+        return ChampionRecord(
+            champion.generation,
+            champion.training_score,
+            champion.validation_score,
+            champion.tree.n_leaves,
+            champion.tree.depth,
+        )
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the history: a generation."""
+
+    generation: int
+    best: float
+    mean: float
+    median: float
+    invalid: int
+    collaborative: Spent
+    """Episodes and steps of the phase."""
+    individual: Spent
+    validation: Spent
+    """Outside the paper's budget."""
+    champion: ChampionRecord | None
+    seconds: float
+    """Wall time of the generation."""
+
+    @staticmethod
+    def of(summary: Summary, champion: Champion | None, seconds: float) -> Record:
+        """A generation's line."""
+        best = ChampionRecord.of(champion) if champion is not None else None
+        return Record(**summary._asdict(), champion=best, seconds=round(seconds, 3))
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of both phases: the paper's budget."""
+        return self.collaborative.episodes + self.individual.episodes
+
+    @property
+    def steps(self) -> int:
+        """Steps of all phases, validation included."""
+        return self.collaborative.steps + self.individual.steps + self.validation.steps
+
+
+class RunDirectory:
+    """A run's files."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.champion = path / "champion.json"
+        self.history = path / "history.jsonl"
+        self.log = path / "log.txt"
+
+    @staticmethod
+    def create(path: str | os.PathLike[str], config: Config) -> RunDirectory:
+        """A new directory; one that holds a run already is left alone."""
+        run = RunDirectory(Path(path))
+        with _writable(run.path):
+            if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
+                raise SirlError(
+                    f"{run.path} already exists and is not empty: give another --out, or remove it first."
+                )
+            run.path.mkdir(parents=True, exist_ok=True)
+            content = tomli_w.dumps(_without_none(msgspec.to_builtins(config)))
+            (run.path / "config.toml").write_text(content, encoding="utf-8")
+        return run
+
+    def add(self, record: Record) -> None:
+        """Append a generation to the history."""
+        with _writable(self.history), self.history.open("ab") as file:
+            file.write(msgspec.json.encode(record) + b"\n")
+
+    def crown(self, policy: Policy) -> None:
+        """Keep a new champion."""
+        with _writable(self.champion):
+            policy.save(self.champion)
+
+    def note(self, text: str) -> None:
+        """Append to the log."""
+        with _writable(self.log), self.log.open("a", encoding="utf-8") as file:
+            file.write(text.rstrip() + "\n")
+
+
+def read_history(path: str | os.PathLike[str]) -> list[Record]:
+    """The history of a run directory."""
+    file = Path(path) / "history.jsonl"
+    try:
+        return [msgspec.json.decode(line, type=Record) for line in file.read_bytes().splitlines()]
+    except OSError as error:
+        raise SirlError(f"{path} has no readable history.jsonl ({error.strerror}): give a run directory.") from None
+    except msgspec.DecodeError as error:
+        raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
+
+
+def read_config(path: str | os.PathLike[str]) -> Config:
+    """What a run directory was asked to do."""
+    file = Path(path) / "config.toml"
+    try:
+        return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Config)
+    except OSError as error:
+        raise SirlError(f"{path} has no readable config.toml ({error.strerror}): give a run directory.") from None
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
+
+
+def fresh_path(base: str | os.PathLike[str]) -> Path:
+    """``base``, or the first of ``base-2``, ``base-3``, … that does not exist yet."""
+    path, number = Path(base), 1
+    while path.exists():
+        number += 1
+        path = Path(f"{base}-{number}")
+    return path
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SirlError(
+            f"{path} can't be written ({error.strerror}): give an --out where you may write and there is room."
+        ) from None
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: a setting that is None is left out, and None is its default."""
+    if isinstance(value, dict):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    return value

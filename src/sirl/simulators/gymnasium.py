@@ -1,0 +1,245 @@
+"""Any Gymnasium environment in lockstep: one environment object a slot, stepped one after another.
+
+Environments are other people's code. Whatever one does wrong (raises, returns a number that is none, never
+ends) becomes an ``EnvironmentFailure`` that names the environment, what it did and what to do about it.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
+from sirl.simulators import Ids, Step
+
+Environment = gym.Env[Any, Any]
+Floats = NDArray[np.float64]
+
+ENDLESS = 100_000
+"""Steps after which an episode without a time limit is taken for one that never ends."""
+
+# These keep one Box2D world for all their episodes, and a world remembers: the order in which it solves
+# contacts depends on the bodies it held before. More than half of BipedalWalker's episodes differ for it.
+# Making the environment anew costs less than its reset. LunarLander resets exactly: it makes a new world.
+_REMADE_AT_RESET = {
+    ("gymnasium.envs.box2d.bipedal_walker", "BipedalWalker"),
+    ("gymnasium.envs.box2d.car_racing", "CarRacing"),
+}
+
+
+def make_environment(env_id: str, **kwargs: Any) -> Environment:
+    """Make a registered environment as ``gymnasium.make`` does, with errors that say what to do.
+
+    Args:
+        env_id: such as ``LunarLander-v3``, or ``module:Env-v0`` if it is ``module`` that registers it.
+        kwargs: arguments of the environment.
+    """
+    name = env_id.rpartition(":")[2]
+    if name in gym.registry and str(gym.registry[name].entry_point).startswith("gymnasium.envs.mujoco."):
+        from sirl.simulators.mujoco import silence_mujoco
+
+        silence_mujoco()
+    with _blame(env_id, "make"):
+        try:
+            with warnings.catch_warnings():
+                # The paper's MuJoCo tasks are v4: Gymnasium's advice to upgrade would change the task.
+                warnings.filterwarnings("ignore", r".*environment \S+-v4 is out of date", DeprecationWarning)
+                return gym.make(env_id, disable_env_checker=True, **kwargs)
+        except (ImportError, gym.error.DependencyNotInstalled) as error:
+            raise _missing_package(env_id, error) from error
+        except gym.error.Error as error:
+            if name in gym.registry:
+                raise
+            hint = did_you_mean(name, list(gym.registry)) or "; write module:id if a module registers it"
+            raise SirlError(f"no environment is registered as {name!r}{hint}") from error
+
+
+class GymnasiumSimulator:
+    """N environment objects of one kind in lockstep, in this process.
+
+    Observations of a one-dimensional Box, of any dtype, become float64 rows; those of a Discrete space become
+    one-hot rows.
+
+    Args:
+        make: makes one environment; called when a slot is first reset.
+        n_slots: number of episodes side by side.
+        max_steps: truncate episodes here, if the environment does not end them before.
+        name: what to call the environment in messages.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Environment],
+        n_slots: int,
+        max_steps: int | None = None,
+        name: str = "the environment",
+    ):
+        self.n_slots = n_slots
+        self._make = make
+        self._max_steps = max_steps
+        self._name = name
+        self._environments: dict[int, Environment] = {}
+        self._elapsed = np.zeros(n_slots, np.int64)
+        # Known from the first environment on.
+        self._to_rows: Callable[[Sequence[Any]], Floats] | None = None
+        self._may_be_endless = False
+        self._remade_at_reset = False
+
+    def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> Floats:
+        """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
+        environments = [self._environment_for(slot) for slot in ids.tolist()]
+        self._elapsed[ids] = 0
+        with _blame(self._name, "reset"):
+            starts = [env.reset(seed=seed) for env, seed in zip(environments, seeds.tolist(), strict=True)]
+            observations, _ = zip(*starts, strict=True)
+            return self._rows(observations)
+
+    def step(self, ids: Ids, actions: NDArray[Any]) -> Step:
+        """Advance each slot of ``ids`` by its row of ``actions`` (n, *action_shape)."""
+        environments = self._environments
+        out_of_time = self._count_step(ids)
+        with _blame(self._name, "step"):
+            # Rows of a copy: an environment may keep its action, or change it.
+            rows = zip(ids.tolist(), actions.copy(), strict=True)
+            steps = [environments[slot].step(action) for slot, action in rows]
+            observations, rewards, terminated, truncated, _ = zip(*steps, strict=True)
+            return Step(
+                observations=self._rows(observations),
+                rewards=_stack(rewards, shape=(), what="reward", name=self._name),
+                terminated=np.array(terminated, np.bool_),
+                truncated=np.array(truncated, np.bool_) | out_of_time,
+            )
+
+    def close(self) -> None:
+        """Close every environment."""
+        while self._environments:
+            _, environment = self._environments.popitem()
+            with _blame(self._name, "close"):
+                environment.close()
+
+    def _environment_for(self, slot: int) -> Environment:
+        """The slot's environment, ready for reset."""
+        environment = self._environments.get(slot)
+        if environment is not None and not self._remade_at_reset:
+            return environment
+        with _blame(self._name, "make"):
+            if environment is not None:
+                environment.close()
+            environment = self._environments[slot] = self._make()
+            if self._to_rows is None:
+                self._to_rows = _rows_of(environment.observation_space, self._name)
+                self._may_be_endless = self._max_steps is None and not _has_time_limit(environment)
+                self._remade_at_reset = _is_remade_at_reset(environment)
+        return environment
+
+    def _rows(self, observations: Sequence[Any]) -> Floats:
+        assert self._to_rows is not None, "step before the first reset"
+        return self._to_rows(observations)
+
+    def _count_step(self, ids: Ids) -> NDArray[np.bool_]:
+        """Whether the step that comes is the last that ``max_steps`` allows, (n,)."""
+        elapsed = self._elapsed[ids] + 1
+        self._elapsed[ids] = elapsed
+        if self._may_be_endless and (elapsed > ENDLESS).any():
+            raise EnvironmentFailure(
+                f"{self._name} never ended an episode, not in {ENDLESS} steps; set --max-steps"
+            )
+        return elapsed >= (np.inf if self._max_steps is None else self._max_steps)
+
+
+def _rows_of(space: spaces.Space[Any], name: str) -> Callable[[Sequence[Any]], Floats]:
+    """The function that turns n observations of ``space`` into rows (n, n_features)."""
+    if isinstance(space, spaces.Discrete):
+        return partial(_one_hot, n=int(space.n), start=int(space.start), name=name)
+    if isinstance(space, spaces.Box) and len(space.shape) == 1:
+        return partial(_stack, shape=space.shape, what="observation", name=name)
+    raise SirlError(
+        f"{name} has the observation space {space}, which is neither Discrete nor a one-dimensional Box; "
+        "wrap the environment in gymnasium.wrappers.FlattenObservation"
+    )
+
+
+def _stack(values: Sequence[Any], *, shape: tuple[int, ...], what: str, name: str) -> Floats:
+    """What n environments returned, checked once for all, as floats (n, *shape)."""
+    try:
+        rows = np.array(values, np.float64)
+    except ValueError as error:  # which shapes that differ are, for NumPy
+        raise _wrong_shape(values, shape, what, name) from error
+    if rows.shape != (len(values), *shape):
+        raise _wrong_shape(values, shape, what, name)
+    finite = np.isfinite(rows)
+    if not finite.all():
+        first = tuple(np.argwhere(~finite)[0])
+        place = f"{what} feature {first[1]}" if shape else what
+        number = "NaN" if np.isnan(rows[first]) else str(rows[first])
+        raise EnvironmentFailure(
+            f"{name} returned {number} in {place}; fix the environment, so that all it returns is finite"
+        )
+    return rows
+
+
+def _wrong_shape(values: Sequence[Any], shape: tuple[int, ...], what: str, name: str) -> EnvironmentFailure:
+    wrong = next((np.shape(value) for value in values if np.shape(value) != shape), "unknown")
+    return EnvironmentFailure(
+        f"{name} returned an array of shape {wrong} as {what}, where {shape} was due; "
+        "fix the environment or its observation space"
+    )
+
+
+def _one_hot(values: Sequence[Any], *, n: int, start: int, name: str) -> Floats:
+    """Rows (m, n), each with a one in the place of its value, from m values of ``Discrete(n, start)``."""
+    places = _stack(values, shape=(), what="observation", name=name) - start
+    outside = (places < 0) | (places >= n)
+    if outside.any():
+        raise EnvironmentFailure(
+            f"{name} returned {values[int(outside.argmax())]} as observation, which is not in its space "
+            f"Discrete({n}, start={start}); fix the environment or its observation space"
+        )
+    rows = np.zeros((len(values), n))
+    rows[np.arange(len(values)), places.astype(np.intp)] = 1.0
+    return rows
+
+
+def _has_time_limit(environment: Environment) -> bool:
+    while isinstance(environment, gym.Wrapper):
+        if isinstance(environment, gym.wrappers.TimeLimit):
+            return True
+        environment = environment.env
+    return False
+
+
+def _is_remade_at_reset(environment: Environment) -> bool:
+    return any(
+        (cls.__module__, cls.__name__) in _REMADE_AT_RESET for cls in type(environment.unwrapped).__mro__
+    )
+
+
+@contextmanager
+def _blame(name: str, call: str) -> Iterator[None]:
+    """Turn an exception of an environment into an ``EnvironmentFailure``; our own and Ctrl-C pass."""
+    try:
+        yield
+    except SirlError:
+        raise
+    except Exception as error:
+        reason = f": {line}" if (line := str(error).partition("\n")[0]) else ""
+        raise EnvironmentFailure(
+            f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment",
+            details=traceback.format_exc(),
+        ) from error
+
+
+def _missing_package(env_id: str, error: Exception) -> SirlError:
+    cause = str(error).partition(". ")[0]
+    package = getattr(error, "name", None)
+    fix = f"run `pip install {package}`" if package else "install the package that provides it"
+    return SirlError(f"environment {env_id!r} cannot be loaded ({cause}); {fix}")

@@ -1,0 +1,163 @@
+"""The loop that ties evolution, engine and run directory together.
+
+:func:`train` is the library's front door; :class:`Training` is the same in steps, for a command line that
+shows what happens, or for a program that wants to look at every generation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from sirl import __version__
+from sirl.config import Method, preset_settings
+from sirl.engine import local_engine
+from sirl.environments import ArenaRecipe, Backend, choose_backend, inspect, make_recipe, usable_cores
+from sirl.errors import EnvironmentFailure, SirlError
+from sirl.evolution import State, first_state, make_problem, next_generation
+from sirl.policy import Origin, Policy
+from sirl.runs import Config, Record, RunDirectory
+
+
+class Training:
+    """A run that is ready to start: iterate over :meth:`generations`, then ask for :attr:`champion`."""
+
+    def __init__(
+        self,
+        env: str | Callable[[], gym.Env[Any, Any]],
+        *,
+        method: Method = "sirl-lb",
+        seed: int = 0,
+        out: str | Path | None = None,
+        workers: int | None = None,
+        simulator: Backend = "auto",
+        hang_limit: float | None = None,
+        features: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
+        env_options: dict[str, Any] | None = None,
+        **settings: Any,
+    ):
+        _check_run_options(seed, workers, hang_limit)
+        recipe = make_recipe(env, env_options)
+        self.settings = preset_settings(recipe.name, method).replace(**settings)
+        self.task = inspect(recipe, features, actions)
+        self.problem = make_problem(self.task, self.settings, seed)
+        backend = choose_backend(recipe, simulator)
+        self.config = Config(
+            env=recipe.name,
+            method=method,
+            seed=seed,
+            simulator=backend,
+            sirl=__version__,
+            settings=self.settings,
+            env_options=recipe.options,
+        )
+        self.workers = workers or usable_cores()
+        self.hang_limit = hang_limit
+        self.state = first_state(self.problem)
+        self.history: list[Record] = []
+        self.directory = RunDirectory.create(out, self.config) if out is not None else None
+        self._arena = ArenaRecipe(recipe, self.problem.menu, backend, self.settings.max_steps)
+
+    def generations(self) -> Iterator[Record]:
+        """Run to the end, one generation a turn; what is recorded is safe before it is told."""
+        kind = "threads" if self.config.simulator == "mujoco" else "processes"
+        with local_engine(self._arena, self.workers, kind, self.hang_limit) as engine:
+            try:
+                while self.state.generation < self.settings.generations and not self.state.solved:
+                    start = time.perf_counter()
+                    before = self.state
+                    self.state, summary = next_generation(before, self.problem, engine)
+                    yield self._keep(before, Record.of(summary, self.state.champion, time.perf_counter() - start))
+            except EnvironmentFailure as failure:
+                if self.directory is not None:
+                    self.directory.note(f"generation {self.state.generation}: {failure}\n{failure.details}")
+                raise
+
+    def _keep(self, before: State, record: Record) -> Record:
+        self.history.append(record)
+        if self.directory is not None:
+            if self.state.champion is not before.champion:
+                self.directory.crown(self.champion)
+            self.directory.add(record)
+        return record
+
+    @property
+    def champion(self) -> Policy:
+        """The best policy so far."""
+        champion = self.state.champion
+        if champion is None:
+            raise SirlError("there is no champion before the first generation has ended.")
+        origin = Origin(
+            method=self.config.method,
+            seed=self.config.seed,
+            generation=champion.generation,
+            individual=champion.individual,
+            training_score=champion.training_score,
+            validation_score=champion.validation_score,
+            sirl=__version__,
+        )
+        return Policy(self.task, self.problem.menu, champion.tree, origin)
+
+
+def train(
+    env: str | Callable[[], gym.Env[Any, Any]],
+    *,
+    method: Method = "sirl-lb",
+    seed: int = 0,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    simulator: Backend = "auto",
+    hang_limit: float | None = None,
+    features: Sequence[str] | None = None,
+    actions: Sequence[str] | None = None,
+    env_options: dict[str, Any] | None = None,
+    on_generation: Callable[[Record], None] | None = None,
+    **settings: Any,
+) -> Training:
+    """Train a policy, and return the run with its ``champion`` and ``history``.
+
+    Args:
+        env: a Gymnasium id, or a function that makes an environment.
+        method: the preset to start from.
+        seed: same seed, same result, on any number of workers.
+        out: a new directory for config, history and champion; nothing is written without it.
+        workers: how much runs at the same time; all usable cores if not given.
+        simulator: "auto" takes MuJoCo's batch for the tasks it knows, Gymnasium for all others.
+        hang_limit: seconds after which a stretch of work in an environment counts as hung.
+        features: names of the features, in order.
+        actions: names of the actions (Discrete) or of the action's components.
+        env_options: keyword arguments of the environment.
+        on_generation: called with each generation's record.
+        settings: any field of :class:`sirl.Settings`, over the preset's.
+    """
+    run = Training(
+        env,
+        method=method,
+        seed=seed,
+        out=out,
+        workers=workers,
+        simulator=simulator,
+        hang_limit=hang_limit,
+        features=features,
+        actions=actions,
+        env_options=env_options,
+        **settings,
+    )
+    for record in run.generations():
+        if on_generation is not None:
+            on_generation(record)
+    return run
+
+
+def _check_run_options(seed: int, workers: int | None, hang_limit: float | None) -> None:
+    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise SirlError(f"seed = {seed!r} is not allowed: give a whole number from 0 to 2**63 - 1.")
+    if workers is not None and not 1 <= workers <= 1024:
+        raise SirlError(f"workers = {workers!r} is not allowed: give a number from 1 to 1024.")
+    if hang_limit is not None and not hang_limit > 0:
+        raise SirlError(f"hang_limit = {hang_limit!r} is not allowed: give seconds, more than 0.")
