@@ -167,9 +167,7 @@ def test_an_exception_stops_the_map_and_the_engine_goes_on(make: Any, diary: Dia
 
 
 @parallel_engines
-def test_the_first_item_that_fails_is_reported_even_if_a_later_one_fails_sooner(
-    make: Any, diary: Diary
-) -> None:
+def test_the_first_item_that_fails_is_reported_even_if_a_later_one_fails_sooner(make: Any, diary: Diary) -> None:
     def work(_: None, item: int) -> None:
         if item == 0:
             diary.wait_for("item 1 fails")
@@ -206,9 +204,7 @@ def test_close_can_be_repeated_and_ends_the_work(make: Any) -> None:
 
 
 @parallel_engines
-def test_ctrl_c_starts_no_other_item_and_is_passed_on(
-    make: Any, diary: Diary, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_starts_no_other_item_and_is_passed_on(make: Any, diary: Diary, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "GRACE", 0.1)
     driver = os.getpid()
 
@@ -240,9 +236,7 @@ def test_ctrl_c_starts_no_other_item_and_is_passed_on(
         (1, "processes", 60.0, Processes),
     ],
 )
-def test_local_engine_takes_the_least_that_does(
-    workers: int, kind: Any, timeout: float | None, expected: type
-) -> None:
+def test_local_engine_takes_the_least_that_does(workers: int, kind: Any, timeout: float | None, expected: type) -> None:
     with local_engine(nothing, workers, kind, timeout) as engine:
         assert type(engine) is expected
         assert engine.workers == workers

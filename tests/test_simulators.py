@@ -317,9 +317,7 @@ class Custom(gym.Env[Any, Any]):
             raise KeyboardInterrupt
         if self.fault == "four":
             return self.observation(""), 1.0, False, {}
-        reward = {"reward-nan": np.nan, "reward-inf": -np.inf, "reward-shape": np.ones(2)}.get(
-            self.fault, 1.0
-        )
+        reward = {"reward-nan": np.nan, "reward-inf": -np.inf, "reward-shape": np.ones(2)}.get(self.fault, 1.0)
         return self.observation(self.fault), reward, False, False, {}
 
     def observation(self, fault: str) -> np.ndarray:
@@ -492,9 +490,7 @@ def _registry():
 @pytest.mark.usefixtures("_registry")
 def test_make_environment_that_a_module_registers(tmp_path, monkeypatch):
     cart_pole = "gymnasium.envs.classic_control.cartpole:CartPoleEnv"
-    (tmp_path / "corridor.py").write_text(
-        f"import gymnasium\ngymnasium.register('Corridor-v0', {cart_pole!r})\n"
-    )
+    (tmp_path / "corridor.py").write_text(f"import gymnasium\ngymnasium.register('Corridor-v0', {cart_pole!r})\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert make_environment("corridor:Corridor-v0").spec.id == "Corridor-v0"
     del sys.modules["corridor"]

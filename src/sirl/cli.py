@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return command(options)
     except SirlError as error:
-        print(f"sirl: error: {error}", file=sys.stderr)
+        print(f"sirl: error: {_sentence(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("sirl: stopped.", file=sys.stderr)
@@ -46,6 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `sirl show … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def _sentence(error: BaseException) -> str:
+    text = str(error)
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,15 +102,27 @@ def _add_train(commands: Any) -> None:
     train.add_argument("--method", choices=METHODS, default="sirl-lb", help="what to start from [sirl-lb]")
     train.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result [0]")
     train.add_argument("--out", metavar="DIR", help="a new run directory [runs/ENV-METHOD-SEED]")
-    train.add_argument("--workers", type=int, metavar="N", help="how much runs at once; no effect on the result [all cores]")
     train.add_argument(
-        "--simulator", choices=("auto", "mujoco", "gymnasium"), default="auto", help="what computes episodes [auto]"
+        "--workers", type=int, metavar="N", help="how much runs at once; no effect on the result [all cores]"
     )
-    train.add_argument("--hang-limit", type=float, metavar="S", help="seconds after which an environment counts as hung")
+    train.add_argument(
+        "--simulator",
+        choices=("auto", "mujoco", "gymnasium"),
+        default="auto",
+        help="what computes episodes [auto]",
+    )
+    train.add_argument(
+        "--hang-limit", type=float, metavar="S", help="seconds after which an environment counts as hung"
+    )
     train.add_argument("--features", type=_names, metavar="A,B,…", help="names of the features")
     train.add_argument("--actions", type=_names, metavar="A,B,…", help="names of the actions, or of their components")
     train.add_argument(
-        "--env-option", type=_env_option, action="append", default=[], metavar="NAME=VALUE", help="an argument of the environment"
+        "--env-option",
+        type=_env_option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the environment",
     )
     groups: dict[str, Any] = {}
     for name, kind in get_type_hints(Settings, include_extras=True).items():
@@ -144,7 +161,12 @@ def _add_evaluate(commands: Any) -> None:
     evaluate.add_argument("--workers", type=int, metavar="N", help="processes to use [all cores]")
     evaluate.add_argument("--max-steps", type=int, metavar="N", help="cut episodes here")
     evaluate.add_argument(
-        "--env-option", type=_env_option, action="append", default=[], metavar="NAME=VALUE", help="an argument of the environment"
+        "--env-option",
+        type=_env_option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the environment",
     )
     evaluate.add_argument("--json", action="store_true", help="print JSON, every episode included")
     evaluate.set_defaults(command=_evaluate)
@@ -217,7 +239,13 @@ def _report(run: Training, options: argparse.Namespace) -> None:
 
     policy, history = run.champion, run.history
     print(f"\n{policy}\n")
-    score = evaluate(policy, options.env, workers=options.workers, max_steps=run.settings.max_steps, env_options=run.config.env_options)
+    score = evaluate(
+        policy,
+        options.env,
+        workers=options.workers,
+        max_steps=run.settings.max_steps,
+        env_options=run.config.env_options,
+    )
     _print_score(policy, score)
     episodes = sum(r.episodes for r in history)
     checks = sum(r.validation.episodes for r in history)
@@ -240,7 +268,10 @@ def _report_stop(run: Training, reason: BaseException) -> int:
     if isinstance(reason, KeyboardInterrupt):
         print(f"\nsirl: stopped; {kept}.", file=sys.stderr)
         return 130
-    print(f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.", file=sys.stderr)
+    print(
+        f"sirl: error: {_sentence(reason)}\nsirl: {kept}; what happened is in {where}/log.txt.",
+        file=sys.stderr,
+    )
     return 1
 
 
@@ -305,7 +336,5 @@ def _show(options: argparse.Namespace) -> int:
         "paper's score {:.2f} ± {:.2f}".format(*origin.published_score) if origin.published_score else "",
     ]
     print(", ".join(fact for fact in facts if fact))
-    print(f"\n{policy}\n\nin words")
-    for number, rule in enumerate(rules(policy.tree, policy.task.features, policy.menu), 1):
-        print(f"{number:3}. {rule}")
+    print(f"\n{policy}\n\n{rules(policy.tree, policy.task.features, policy.menu)}")
     return 0

@@ -23,7 +23,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 
 def _setting(section: str, text: str, **bounds: float) -> Meta:
-    return Meta(description=text, extra={"section": section}, **bounds)  # type: ignore[arg-type]
+    return Meta(description=text, extra={"section": section}, **bounds)  # type: ignore[call-overload, no-any-return]
 
 
 _EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
@@ -37,9 +37,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     population: Annotated[int, _setting(_EVOLUTION, "trees in the population", ge=2, le=_BIG)] = 500
     generations: Annotated[int, _setting(_EVOLUTION, "generations to run", ge=1, le=_BIG)] = 100
     genotype_length: Annotated[int, _setting(_EVOLUTION, "codons in a genotype", ge=10, le=1_000_000)] = 1000
-    codon_limit: Annotated[
-        int, _setting(_EVOLUTION, "codons are drawn uniformly below this", ge=2, le=2**31 - 1)
-    ] = 40_000
+    codon_limit: Annotated[int, _setting(_EVOLUTION, "codons are drawn uniformly below this", ge=2, le=2**31 - 1)] = (
+        40_000
+    )
     grammar: Annotated[
         Literal["oblique", "orthogonal"],
         _setting(_EVOLUTION, "splits weigh all features (oblique) or look at one (orthogonal)"),
@@ -55,9 +55,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     crossover_probability: Annotated[
         float, _setting(_EVOLUTION, "chance that a pair of parents is crossed at one point", ge=0, le=1)
     ] = 0.1
-    mutation_probability: Annotated[
-        float, _setting(_EVOLUTION, "chance that an individual is mutated", ge=0, le=1)
-    ] = 0.9
+    mutation_probability: Annotated[float, _setting(_EVOLUTION, "chance that an individual is mutated", ge=0, le=1)] = (
+        0.9
+    )
     mutation_rate: Annotated[
         float, _setting(_EVOLUTION, "chance that a codon of a mutated individual changes", ge=0, le=1)
     ] = 0.05
@@ -138,9 +138,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for name, kind in _field_types().items():
             _check(name, getattr(self, name), kind)
         if not self.constant_low < self.constant_high:
-            raise SirlError(
-                f"constant_low = {self.constant_low} must lie below constant_high = {self.constant_high}."
-            )
+            raise SirlError(f"constant_low = {self.constant_low} must lie below constant_high = {self.constant_high}.")
         if (self.constant_high - self.constant_low) / self.constant_step > 1e6:
             raise SirlError(
                 f"constant_step = {self.constant_step} cuts the range of constants into more than a million "
@@ -154,9 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 f"which is {self.individual_episodes}."
             )
         if self.candidates > self.population:
-            raise SirlError(
-                f"candidates = {self.candidates} must not exceed population = {self.population}."
-            )
+            raise SirlError(f"candidates = {self.candidates} must not exceed population = {self.population}.")
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; a misspelt name is told apart from a bad value."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import gymnasium as gym
 
@@ -20,11 +22,12 @@ _SLOTS = {"mujoco": 128, "gymnasium": 32}
 """Episodes in lockstep on one worker: enough that Python's cost per call is shared by many."""
 
 
-class Recipe(NamedTuple):
+@dataclass(frozen=True)
+class Recipe:
     """How an environment is made, here or on any worker."""
 
     name: str
-    factory: Callable[[], gym.Env[Any, Any]] | None
+    factory: Callable[..., gym.Env[Any, Any]] | None
     """None: ``name`` is a Gymnasium id."""
     options: dict[str, Any]
     """Keyword arguments of the environment."""
@@ -36,7 +39,8 @@ class Recipe(NamedTuple):
         return self.factory(**self.options)
 
 
-class ArenaRecipe(NamedTuple):
+@dataclass(frozen=True)
+class ArenaRecipe:
     """How a worker gets its arena."""
 
     recipe: Recipe
@@ -69,9 +73,7 @@ def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, A
     return Recipe(getattr(env, "__name__", type(env).__name__), env, dict(options or {}))
 
 
-def inspect(
-    recipe: Recipe, features: Sequence[str] | None = None, actions: Sequence[str] | None = None
-) -> Task:
+def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequence[str] | None = None) -> Task:
     """The task that a recipe's environment offers."""
     try:
         env = recipe()
@@ -80,7 +82,7 @@ def inspect(
     except Exception as error:
         raise EnvironmentFailure(
             f"{recipe.name} could not be made ({type(error).__name__}: {error}): fix the environment or its options.",
-            details=_traceback(error),
+            details=traceback.format_exc(),
         ) from None
     try:
         return describe(env, recipe.name, features, actions)
@@ -108,9 +110,3 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _traceback(error: BaseException) -> str:
-    import traceback
-
-    return "".join(traceback.format_exception(error))

@@ -5,6 +5,7 @@ Always on Gymnasium, whatever simulator trained the policy: it is the field's re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -42,7 +43,7 @@ class Evaluation(NamedTuple):
     @property
     def standard_error(self) -> float:
         """Standard error of the mean return."""
-        return self.std / len(self.returns) ** 0.5
+        return self.std / math.sqrt(len(self.returns))
 
 
 def evaluate(
@@ -83,6 +84,4 @@ def evaluate(
     orders = [PlayOrder(forest, actions, cut[None]) for cut in cuts]
     with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers, "processes") as engine:
         results = engine.map(play, orders)
-    return Evaluation(
-        np.concatenate([r.returns[0] for r in results]), np.concatenate([r.lengths[0] for r in results])
-    )
+    return Evaluation(np.concatenate([r.returns[0] for r in results]), np.concatenate([r.lengths[0] for r in results]))

@@ -7,6 +7,7 @@ engine that the orders of work run on does not change any result.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from sirl.grammar import Grammar, make_grammar, translate
 from sirl.kernels import Rule, fill_uniform
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.phases import (
+    Arena,
     CollaborativeOrder,
     IndividualOrder,
     Knowledge,
@@ -122,7 +124,7 @@ def first_state(problem: Problem) -> State:
     return State(0, codons, nobody, None, False)
 
 
-def next_generation(state: State, problem: Problem, engine: Engine) -> tuple[State, Summary]:
+def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tuple[State, Summary]:
     """One turn of the loop of Algorithm 1."""
     offspring = state.codons if state.generation == 0 else _vary(state, problem)
     evaluated = _evaluate(offspring, problem, state.generation, engine)
@@ -164,7 +166,7 @@ def _replace(
     return np.where(better[:, None], offspring, state.codons), np.where(better, fitness, state.fitness)
 
 
-def _evaluate(codons: Codons, problem: Problem, generation: int, engine: Engine) -> _Evaluated:
+def _evaluate(codons: Codons, problem: Problem, generation: int, engine: Engine[Arena]) -> _Evaluated:
     """Both phases for a population, ``rounds`` times in turn."""
     settings = problem.settings
     forest, valid = translate(codons, problem.grammar)
@@ -185,9 +187,7 @@ def _evaluate(codons: Codons, problem: Problem, generation: int, engine: Engine)
         scores = returns[-1].mean(axis=1)
     fitness = np.full(len(codons), -np.inf)
     fitness[valid] = np.concatenate(returns, axis=1).mean(axis=1)
-    return _Evaluated(
-        fitness, forest, valid, group.knowledge, group.spent_collaborative, group.spent_individual
-    )
+    return _Evaluated(fitness, forest, valid, group.knowledge, group.spent_collaborative, group.spent_individual)
 
 
 def _rounds(settings: Settings) -> list[tuple[range, range]]:
@@ -195,18 +195,21 @@ def _rounds(settings: Settings) -> list[tuple[range, range]]:
 
     def share(total: int) -> list[range]:
         edges = [total * r // settings.rounds for r in range(settings.rounds + 1)]
-        return [range(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+        return [range(a, b) for a, b in pairwise(edges)]
 
-    return list(
-        zip(share(settings.collaborative_iterations), share(settings.individual_episodes), strict=True)
-    )
+    return list(zip(share(settings.collaborative_iterations), share(settings.individual_episodes), strict=True))
 
 
 class _Group:
     """The trees of one generation while they learn: cuts phases into orders and puts results together."""
 
     def __init__(
-        self, problem: Problem, generation: int, engine: Engine, forest: Forest, valid: NDArray[np.int64]
+        self,
+        problem: Problem,
+        generation: int,
+        engine: Engine[Arena],
+        forest: Forest,
+        valid: NDArray[np.int64],
     ):
         settings = problem.settings
         self.problem, self.generation, self.engine = problem, generation, engine
@@ -275,7 +278,7 @@ class _Group:
         settings = self.problem.settings
         seen = self.episodes_seen + np.arange(len(episodes))
         self.episodes_seen += len(episodes)
-        epsilons = settings.epsilon * settings.epsilon_decay**seen
+        epsilons = np.asarray(settings.epsilon * settings.epsilon_decay**seen, dtype=np.float64)
         return Learning(self.rule, settings.bootstrap, epsilons, episodes.start)
 
     def _knowledge_of(self, start: int, stop: int) -> Knowledge:
@@ -284,7 +287,7 @@ class _Group:
 
 
 def _crown(
-    state: State, evaluated: _Evaluated, problem: Problem, engine: Engine
+    state: State, evaluated: _Evaluated, problem: Problem, engine: Engine[Arena]
 ) -> tuple[Champion | None, Spent]:
     """The champion after a generation: by training score (paper), or by validation of the best few."""
     settings = problem.settings
@@ -302,9 +305,7 @@ def _crown(
     returns, steps = _play_all([c.tree for c in contenders], seeds, problem, engine)
     means = returns.mean(axis=1)
     # A shorter tree with the same score is the better read; the reigning champion keeps a full tie.
-    best_index = max(
-        range(len(contenders)), key=lambda i: (means[i], -contenders[i].tree.n_leaves, -i)
-    )
+    best_index = max(range(len(contenders)), key=lambda i: (means[i], -contenders[i].tree.n_leaves, -i))
     champion = contenders[best_index]._replace(validation_score=float(means[best_index]))
     return champion, Spent(returns.size, steps)
 
@@ -317,9 +318,7 @@ def _candidate(evaluated: _Evaluated, tree: int, generation: int) -> Champion:
     return Champion(evaluated.forest.tree(tree, leaves), generation, individual, score, None)
 
 
-def _confirm(
-    champion: Champion | None, problem: Problem, generation: int, engine: Engine
-) -> tuple[bool, Spent]:
+def _confirm(champion: Champion | None, problem: Problem, generation: int, engine: Engine[Arena]) -> tuple[bool, Spent]:
     """Whether the champion holds ``stop_at``: on its validation, and then on episodes that chose nothing."""
     settings = problem.settings
     if settings.stop_at is None or champion is None:
@@ -337,14 +336,13 @@ def _fresh_seeds(problem: Problem, stream: Stream, generation: int, n: int) -> N
 
 
 def _play_all(
-    trees: Sequence[Tree], seeds: NDArray[np.int64], problem: Problem, engine: Engine
+    trees: Sequence[Tree], seeds: NDArray[np.int64], problem: Problem, engine: Engine[Arena]
 ) -> tuple[NDArray[np.float64], int]:
     """Returns of every tree on the same episodes, (n_trees, n_episodes), and the steps they took."""
     forest = pack(trees)
     actions = np.concatenate([tree.leaves.actions(problem.menu) for tree in trees])
     orders = [
-        PlayOrder(forest, actions, np.tile(seeds[a:b], (len(trees), 1)))
-        for a, b in _cut(len(seeds), engine.workers)
+        PlayOrder(forest, actions, np.tile(seeds[a:b], (len(trees), 1))) for a, b in _cut(len(seeds), engine.workers)
     ]
     results = engine.map(play, orders)
     steps = sum(int(r.lengths.sum()) for r in results)
@@ -354,5 +352,4 @@ def _play_all(
 def _cut(n: int, parts: int) -> list[tuple[int, int]]:
     """Cut n things into at most ``parts`` nearly equal stretches."""
     edges = sorted({n * part // parts for part in range(parts + 1)})
-    return list(zip(edges, edges[1:], strict=False))
-
+    return list(pairwise(edges))

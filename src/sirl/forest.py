@@ -76,7 +76,7 @@ def pack(trees: Sequence[Tree]) -> Forest:
         np.concatenate([t.weights for t in trees]),
         np.concatenate([t.thresholds for t in trees]),
         np.concatenate([_renumber(t.children, split, leaf) for t, split, leaf in moves]),
-        np.array([_renumber(np.int32(t.root), split, leaf) for t, split, leaf in moves], dtype=np.int32),
+        np.concatenate([_renumber(np.array([t.root], dtype=np.int32), split, leaf) for t, split, leaf in moves]),
         first_split,
         first_leaf,
     )

@@ -27,7 +27,7 @@ def tournament_winners(fitness: NDArray[np.float64], settings: Settings, key: Ke
     n = len(fitness)
     draws = uniforms(_individual_keys(key, n)[:, None], np.arange(settings.tournament))
     entrants = (draws * n).astype(np.int64)
-    return entrants[np.arange(n), np.argmax(fitness[entrants], axis=1)]
+    return np.asarray(entrants[np.arange(n), np.argmax(fitness[entrants], axis=1)])
 
 
 def crossover(parents: Codons, settings: Settings, key: Key) -> Codons:

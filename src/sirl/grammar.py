@@ -82,7 +82,7 @@ def translate(codons: Codons, grammar: Grammar) -> tuple[Forest, NDArray[np.int6
     return forest, valid
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _sizes(codons: Any, grammar: Grammar) -> Any:
     """Splits of each individual's tree, 0 where the codons run out; (n,)."""
     sizes = np.empty(len(codons), dtype=np.int64)
@@ -93,7 +93,7 @@ def _sizes(codons: Any, grammar: Grammar) -> Any:
     return sizes
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _fill(codons: Any, valid: Any, grammar: Grammar, forest: Forest) -> None:
     for tree in range(len(valid)):
         start, stop = forest.first_split[tree], forest.first_split[tree + 1]
@@ -108,7 +108,7 @@ def _fill(codons: Any, valid: Any, grammar: Grammar, forest: Forest) -> None:
         )
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _expand(
     codons: Any, grammar: Grammar, weights: Any, thresholds: Any, children: Any, split_0: int, leaf_0: int
 ) -> int:
@@ -151,9 +151,16 @@ def _expand(
         parent = pending[n_pending]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _condition(
-    codons: Any, at: int, limit: int, grammar: Grammar, weights: Any, thresholds: Any, split: int, writes: bool
+    codons: Any,
+    at: int,
+    limit: int,
+    grammar: Grammar,
+    weights: Any,
+    thresholds: Any,
+    split: int,
+    writes: bool,
 ) -> int:
     """Expand <condition> from codon ``at`` on; the position of the next codon, -1 if they run out."""
     length = len(codons)

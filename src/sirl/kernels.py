@@ -75,6 +75,15 @@ def make_table(q_values: NDArray[np.float64], visits: NDArray[np.int64]) -> Tabl
     return Table(q_values.copy(), visits.copy(), q_values.max(axis=-1))
 
 
+def repeat_table(table: Table, n_copies: int) -> Table:
+    """The table for each of ``n_copies``, along a first axis."""
+    return Table(
+        np.repeat(table.q_values[None], n_copies, axis=0),
+        np.repeat(table.visits[None], n_copies, axis=0),
+        np.repeat(table.best[None], n_copies, axis=0),
+    )
+
+
 def make_log(n_copies: int, n_features: int, n_trees: int, capacity: int) -> Log:
     """An empty log."""
     return Log(
@@ -90,7 +99,7 @@ def make_log(n_copies: int, n_features: int, n_trees: int, capacity: int) -> Log
     )
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def fill_uniform(q_values: Any, first_leaf: Any, keys: Any, low: float, high: float) -> None:
     """Uniform Q-values in [low, high), by the key of each tree (n_trees,)."""
     n_actions = q_values.shape[1]
@@ -111,7 +120,7 @@ def _walk(forest: Forest, tree: int, observation: Any) -> int:
         for feature in range(len(observation)):
             total += forest.weights[node, feature] * observation[feature]
         node = forest.children[node, 0 if total < forest.thresholds[node] else 1]
-    return ~node
+    return int(~node)
 
 
 @register_jitable
@@ -184,7 +193,7 @@ def _update(table: Table, leaf: int, action: int, target: float, rule: Rule) -> 
         table.best[leaf] = best
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
     """The leaf that each observation (n, n_features) reaches in its own tree (n,)."""
     leaves = np.empty(len(trees), dtype=np.int32)
@@ -193,7 +202,7 @@ def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
     return leaves
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def act_each(table: Table, leaves: Any, epsilons: Any, keys: Any, steps: Any) -> Any:
     """An action from each leaf (n,), by the key of its episode and the step in it."""
     actions = np.empty(len(leaves), dtype=np.int32)
@@ -203,7 +212,7 @@ def act_each(table: Table, leaves: Any, epsilons: Any, keys: Any, steps: Any) ->
     return actions
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def learn_each(
     forest: Forest,
     table: Table,
@@ -268,7 +277,15 @@ def _catch_up(
 
 @register_jitable
 def _propose(
-    forest: Forest, table: Table, log: Log, copy: int, tree: int, observation: Any, step: int, epsilon: float, key: Any
+    forest: Forest,
+    table: Table,
+    log: Log,
+    copy: int,
+    tree: int,
+    observation: Any,
+    step: int,
+    epsilon: float,
+    key: Any,
 ) -> int:
     """What a tree that has caught up proposes at an observation."""
     leaf = log.leaves[copy, tree] if step > 0 else _walk(forest, tree, observation)
@@ -276,18 +293,18 @@ def _propose(
     return _choose(table.q_values[leaf], epsilon, key, counter)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def propose_one(
     forest: Forest,
     tables: Table,
     log: Log,
+    rule: Rule,
     copies: Any,
-    voters: Any,
     observations: Any,
     steps: Any,
     epsilons: Any,
     keys: Any,
-    rule: Rule,
+    voters: Any,
 ) -> Any:
     """What one tree (n,) of each of the ``copies`` (n,) proposes at that copy's observation (n, n_features)."""
     following, totals = _scratch(forest, log)
@@ -296,23 +313,21 @@ def propose_one(
         copy, tree = copies[i], voters[i]
         table = _copy_of(tables, copy)
         _catch_up(forest, table, log, copy, tree, rule, following, totals)
-        actions[i] = _propose(
-            forest, table, log, copy, tree, observations[i], steps[i], epsilons[i], keys[i]
-        )
+        actions[i] = _propose(forest, table, log, copy, tree, observations[i], steps[i], epsilons[i], keys[i])
     return actions
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def propose_all(
     forest: Forest,
     tables: Table,
     log: Log,
+    rule: Rule,
     copies: Any,
     observations: Any,
     steps: Any,
     epsilons: Any,
     keys: Any,
-    rule: Rule,
 ) -> Any:
     """What every tree of each of the ``copies`` (n,) proposes, (n, n_trees)."""
     following, totals = _scratch(forest, log)
@@ -327,9 +342,16 @@ def propose_all(
     return proposals
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def write_log(
-    log: Log, copies: Any, observations: Any, steps: Any, actions: Any, rewards: Any, after: Any, bootstraps: Any
+    log: Log,
+    copies: Any,
+    observations: Any,
+    steps: Any,
+    actions: Any,
+    rewards: Any,
+    after: Any,
+    bootstraps: Any,
 ) -> None:
     """Append each copy's transition: from ``observations`` to ``after``, both (n, n_features)."""
     for i in range(len(copies)):
@@ -345,7 +367,7 @@ def write_log(
         log.length[copy] = k + 1
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def learn_log(forest: Forest, tables: Table, log: Log, rule: Rule) -> None:
     """Every tree learns from all that is in the log; the log is empty after."""
     following, totals = _scratch(forest, log)

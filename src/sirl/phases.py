@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sirl import kernels
 from sirl.forest import Forest
-from sirl.kernels import Rule, Table, make_log, make_table
+from sirl.kernels import Rule, make_log, make_table, repeat_table
 from sirl.keys import Key, Keys, episode_seeds, fold_all, uniforms
 from sirl.simulators import Ids, Simulator, Step
 from sirl.voting import COUNTING, ELECTING
@@ -251,9 +251,7 @@ class _Alone:
     def act(self, ids: Ids) -> NDArray[Any]:
         slots = self.slots
         epsilons = self.order.learning.epsilons[slots.episode[ids]]
-        self.actions = kernels.act_each(
-            self.table, self.leaves[ids], epsilons, self.keys[ids], slots.step[ids]
-        )
+        self.actions = kernels.act_each(self.table, self.leaves[ids], epsilons, self.keys[ids], slots.step[ids])
         return np.asarray(self.arena.actions[self.actions])
 
     def learn(self, ids: Ids, out: Step) -> None:
@@ -277,7 +275,7 @@ class _Together:
     def __init__(self, arena: Arena, order: CollaborativeOrder, slots: _Slots):
         self.arena, self.order, self.slots = arena, order, slots
         n_copies, n_trees = len(order.copies), order.forest.n_trees
-        self.tables = Table(*(np.repeat(a[None], n_copies, axis=0) for a in make_table(*order.knowledge)))
+        self.tables = repeat_table(make_table(*order.knowledge), n_copies)
         n_features = order.forest.weights.shape[1]
         self.log = make_log(n_copies, n_features, n_trees, _LOG_CAPACITY)
         self.copy_keys = fold_all(order.key, order.copies)
@@ -298,13 +296,13 @@ class _Together:
         steps, keys = slots.step[ids], self.keys[ids]
         epsilons = order.learning.epsilons[slots.episode[ids]]
         chances = _vote_chances(keys, steps)
-        trees = (order.forest, self.tables, self.log, slots.player[ids])
-        moment = (self.observations[ids], steps, epsilons, keys, order.learning.rule)
+        what = (order.forest, self.tables, self.log, order.learning.rule)
+        when = (slots.player[ids], self.observations[ids], steps, epsilons, keys)
         if order.voting in ELECTING:
             voters = ELECTING[order.voting](order.weights, chances)
-            self.actions = kernels.propose_one(*trees, voters, *moment)
+            self.actions = kernels.propose_one(*what, *when, voters)
         else:
-            proposals = kernels.propose_all(*trees, *moment)
+            proposals = kernels.propose_all(*what, *when)
             count, n_actions = COUNTING[order.voting], len(self.arena.actions)
             votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
             self.actions = np.array(votes, dtype=np.int32)
@@ -324,7 +322,7 @@ class _Together:
             _bootstraps(out, order.learning.bootstrap),
         )
         self.observations[ids] = out.observations
-        if self.log.length[copies[0]] == _LOG_CAPACITY or self.log.length.max() == _LOG_CAPACITY:
+        if self.log.length.max() == _LOG_CAPACITY:
             kernels.learn_log(order.forest, self.tables, self.log, order.learning.rule)
 
 

@@ -91,7 +91,7 @@ class Policy:
             tree=_to_nodes(self.tree, self.task.features),
             origin=self.origin,
         )
-        return msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+        return (_lay_out(msgspec.to_builtins(content)) + "\n").encode()
 
     @staticmethod
     def from_json(content: bytes, name: str = "the model") -> Policy:
@@ -174,6 +174,18 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     origin: Origin
 
 
+def _lay_out(value: Any, indent: str = "") -> str:
+    """JSON as a person would write it: what fits on a line stays on one."""
+    flat = msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+    if not isinstance(value, dict | list) or len(flat) + len(indent) <= 100:
+        return flat
+    deeper = indent + "  "
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(deeper + _lay_out(v, deeper) for v in value) + f"\n{indent}]"
+    lines = [f"{deeper}{msgspec.json.encode(k).decode()}: {_lay_out(v, deeper)}" for k, v in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
 def _to_nodes(tree: Tree, features: list[str]) -> _Node:
     """The tree as nested nodes, built from the last split up, since children come after their parent."""
     if isinstance(tree.leaves, QLeaves):
@@ -184,9 +196,7 @@ def _to_nodes(tree: Tree, features: list[str]) -> _Node:
     for split in reversed(range(tree.n_splits)):
         yes, no = (splits[c] if c >= 0 else leaves[~c] for c in tree.children[split].tolist())
         weights = {features[f]: float(tree.weights[split, f]) for f in np.flatnonzero(tree.weights[split])}
-        splits[split] = _Node(
-            weights=weights, threshold=float(tree.thresholds[split]), if_true=yes, if_false=no
-        )
+        splits[split] = _Node(weights=weights, threshold=float(tree.thresholds[split]), if_true=yes, if_false=no)
     return splits[0] if splits else leaves[0]
 
 
@@ -262,10 +272,11 @@ def _to_leaves(nodes: list[_Node], task: Task, menu: Menu) -> QLeaves | FixedLea
         return QLeaves(np.array([node.q_values for node in nodes], dtype=np.float64))
     actions = []
     for node in nodes:
-        value = menu.values[int(np.argmax(node.q_values))] if node.action is None else np.array(node.action)
-        if value.shape != tuple(task.action_shape) or not np.isfinite(value).all():
+        chosen = menu.values[int(np.argmax(node.q_values or 0))] if node.action is None else node.action
+        action = np.array(chosen, dtype=np.float64)
+        if action.shape != tuple(task.action_shape) or not np.isfinite(action).all():
             raise _Broken(f"a leaf's action does not have the shape {task.action_shape}")
-        actions.append(value)
+        actions.append(action)
     return FixedLeaves(np.array(actions))
 
 

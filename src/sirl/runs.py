@@ -104,9 +104,7 @@ class RunDirectory:
         run = RunDirectory(Path(path))
         with _writable(run.path):
             if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
-                raise SirlError(
-                    f"{run.path} already exists and is not empty: give another --out, or remove it first."
-                )
+                raise SirlError(f"{run.path} already exists and is not empty: give another --out, or remove it first.")
             run.path.mkdir(parents=True, exist_ok=True)
             content = tomli_w.dumps(_without_none(msgspec.to_builtins(config)))
             (run.path / "config.toml").write_text(content, encoding="utf-8")

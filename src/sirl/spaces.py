@@ -65,7 +65,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return f"{self.n_features} features against {other.n_features}"
         if self.action != other.action or self.action_shape != other.action_shape:
             return f"{self.action} actions of shape {self.action_shape} against {other.action} {other.action_shape}"
-        if self.action != "box" and (self.action_low, self.action_high) != (other.action_low, other.action_high):
+        if self.action != "box" and (self.action_low, self.action_high) != (
+            other.action_low,
+            other.action_high,
+        ):
             return f"actions up to {self.action_high} against {other.action_high}"
         return ""
 
@@ -168,9 +171,7 @@ def _names(env_id: str) -> tuple[list[str], list[str]]:
     return [], []
 
 
-def _choose_names(
-    what: str, given: Sequence[str] | None, known: list[str], n: int, prefix: str
-) -> list[str]:
+def _choose_names(what: str, given: Sequence[str] | None, known: list[str], n: int, prefix: str) -> list[str]:
     if given is not None:
         if len(given) != n or len(set(given)) != n:
             raise SirlError(f"{what} needs {n} different names, got {len(given)}: {', '.join(given)}.")
@@ -184,9 +185,7 @@ def make_menu(task: Task, settings: Settings) -> Menu:
         start = int(task.action_low[0])
         return Menu(np.arange(start, start + len(task.action_names), dtype=np.int64), task.action_names)
     if task.action == "multi-discrete":
-        ranges = [
-            range(int(a), int(b) + 1) for a, b in zip(task.action_low, task.action_high, strict=True)
-        ]
+        ranges = [range(int(a), int(b) + 1) for a, b in zip(task.action_low, task.action_high, strict=True)]
         return _product_menu(task, ranges)
     levels = _levels(task, settings)
     if settings.menu == "joint":
@@ -219,9 +218,7 @@ def _one_joint_menu(task: Task, settings: Settings, levels: NDArray[np.float64])
     for action in range(n_joints * bins):
         joint = action // bins  # the paper prints a / n_a here, which runs out of range (docs/fidelity.md)
         values[action, joint] = levels[joint, action % bins]
-    names = [
-        f"{task.action_names[joint]} {_number(level)}" for joint in range(n_joints) for level in levels[joint]
-    ]
+    names = [f"{task.action_names[joint]} {_number(level)}" for joint in range(n_joints) for level in levels[joint]]
     return Menu(values.astype(task.action_dtype), names)
 
 
@@ -233,9 +230,7 @@ def _product_menu(task: Task, levels: Sequence[Sequence[float] | NDArray[np.floa
             "use fewer bins or menu = 'one-joint'."
         )
     rows = list(itertools.product(*levels))
-    names = [
-        ", ".join(f"{name} {_number(v)}" for name, v in zip(task.action_names, row, strict=True)) for row in rows
-    ]
+    names = [", ".join(f"{name} {_number(v)}" for name, v in zip(task.action_names, row, strict=True)) for row in rows]
     return Menu(np.array(rows).astype(task.action_dtype), names)
 
 

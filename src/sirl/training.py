@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 
@@ -65,14 +65,16 @@ class Training:
 
     def generations(self) -> Iterator[Record]:
         """Run to the end, one generation a turn; what is recorded is safe before it is told."""
-        kind = "threads" if self.config.simulator == "mujoco" else "processes"
+        # MuJoCo and the kernels let go of the GIL; an environment in Python does not.
+        kind: Literal["threads", "processes"] = "threads" if self.config.simulator == "mujoco" else "processes"
         with local_engine(self._arena, self.workers, kind, self.hang_limit) as engine:
             try:
                 while self.state.generation < self.settings.generations and not self.state.solved:
                     start = time.perf_counter()
                     before = self.state
                     self.state, summary = next_generation(before, self.problem, engine)
-                    yield self._keep(before, Record.of(summary, self.state.champion, time.perf_counter() - start))
+                    seconds = time.perf_counter() - start
+                    yield self._keep(before, Record.of(summary, self.state.champion, seconds))
             except EnvironmentFailure as failure:
                 if self.directory is not None:
                     self.directory.note(f"generation {self.state.generation}: {failure}\n{failure.details}")

@@ -24,7 +24,7 @@ class QLeaves(NamedTuple):
 
     def choices(self) -> NDArray[np.int64]:
         """The menu's action that each leaf takes, (n_leaves,)."""
-        return np.argmax(self.q_values, axis=1)
+        return np.asarray(np.argmax(self.q_values, axis=1))
 
     def actions(self, menu: Menu) -> NDArray[Any]:
         """What each leaf gives to the environment, (n_leaves, *action_shape)."""
@@ -109,7 +109,7 @@ class Tree(NamedTuple):
 
 
 def _weigh(weights: NDArray[np.float64], observations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """weights · x for each row, summed from the first feature to the last, as the kernels do."""
+    """The weighted sum of each row's features, added from the first feature to the last as the kernels do."""
     total = np.zeros(len(weights))
     for feature in range(weights.shape[1]):
         total += weights[:, feature] * observations[:, feature]

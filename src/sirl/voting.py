@@ -31,7 +31,7 @@ def _leader(weights: Floats, chances: Floats) -> NDArray[np.int64]:
     return np.full(len(chances), np.argmax(weights), dtype=np.int64)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _plurality(proposals: Any, weights: Any, n_actions: int, chance: float) -> int:
     """The action with the most weight behind it, ties broken at random."""
     votes = np.zeros(n_actions)

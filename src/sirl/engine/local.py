@@ -85,9 +85,7 @@ class Threads(Engine[Context]):
             thread.join(max(0.0, deadline - time.monotonic()))
 
 
-def _serve(
-    context: Callable[[], Context], jobs: SimpleQueue[Callable[[Workplace[Context]], None] | None]
-) -> None:
+def _serve(context: Callable[[], Context], jobs: SimpleQueue[Callable[[Workplace[Context]], None] | None]) -> None:
     """The life of a worker thread; its context is made, used and closed on this thread only."""
     workplace = Workplace(context)
     for job in iter(jobs.get, None):

@@ -1,0 +1,1 @@
+"""Names and settings of tasks, one TOML file each; read by :mod:`sirl.config`."""

@@ -29,40 +29,48 @@ def draw_tree(tree: Tree, features: Sequence[str], menu: Menu) -> str:
     return "\n".join(lines)
 
 
-def rules(tree: Tree, features: Sequence[str], menu: Menu) -> list[str]:
-    """One sentence a leaf: all conditions on the way to it, then what it does."""
-    found = []
+def rules(tree: Tree, features: Sequence[str], menu: Menu) -> str:
+    """The conditions, a letter each, and a rule for each leaf in these letters."""
+    names = [_letters(split) for split in range(tree.n_splits)]
+    lines = [f"{name}:  {condition(tree, split, features)}" for split, name in enumerate(names)]
+    lines += [""] if lines else []
     pending: list[tuple[int, list[str]]] = [(tree.root, [])]
     while pending:
         node, path = pending.pop()
         if node < 0:
-            when = " and ".join(path)
-            found.append(f"{f'if {when}, then' if when else 'always'} {tree.leaves.label(~node, menu)}")
+            action = tree.leaves.label(~node, menu)
+            lines.append(f"if {' and '.join(path)}: {action}" if path else f"always {action}")
             continue
         yes, no = tree.children[node].tolist()
-        pending += [
-            (no, [*path, condition(tree, node, features, holds=False)]),
-            (yes, [*path, condition(tree, node, features)]),
-        ]
-    return found
+        pending += [(no, [*path, f"not {names[node]}"]), (yes, [*path, names[node]])]
+    return "\n".join(lines)
 
 
-def condition(tree: Tree, split: int, features: Sequence[str], holds: bool = True) -> str:
-    """A split's condition, or its opposite, such as ``2·theta - 0.5·v < 1``."""
-    relation = "<" if holds else "≥"
-    return f"{_terms(tree.weights[split], features)} {relation} {number(tree.thresholds[split])}"
+def _letters(number: int) -> str:
+    """The names A, B, to Z, then AA, AB and so on."""
+    name = ""
+    while number >= 0:
+        number, rest = divmod(number, 26)
+        name = chr(ord("A") + rest) + name
+        number -= 1
+    return name
+
+
+def condition(tree: Tree, split: int, features: Sequence[str]) -> str:
+    """A split's condition, such as ``2·theta - 0.5·v < 1``."""
+    return f"{_terms(tree.weights[split], features)} < {_number(tree.thresholds[split])}"
 
 
 def _terms(weights: NDArray[np.float64], features: Sequence[str]) -> str:
     text = ""
-    for feature in np.flatnonzero(weights):
+    for feature in np.flatnonzero(weights).tolist():
         weight = weights[feature]
         sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
-        factor = "" if abs(weight) == 1.0 else f"{number(abs(weight))}·"
+        factor = "" if abs(weight) == 1.0 else f"{_number(abs(weight))}·"
         text += f"{sign}{factor}{features[feature]}"
     return text or "0"
 
 
-def number(value: float) -> str:
+def _number(value: float) -> str:
     """A number as short as it reads well."""
     return f"{value + 0.0:.4g}"

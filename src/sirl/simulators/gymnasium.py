@@ -150,9 +150,7 @@ class GymnasiumSimulator:
         elapsed = self._elapsed[ids] + 1
         self._elapsed[ids] = elapsed
         if self._may_be_endless and (elapsed > ENDLESS).any():
-            raise EnvironmentFailure(
-                f"{self._name} never ended an episode, not in {ENDLESS} steps; set --max-steps"
-            )
+            raise EnvironmentFailure(f"{self._name} never ended an episode, not in {ENDLESS} steps; set --max-steps")
         return elapsed >= (np.inf if self._max_steps is None else self._max_steps)
 
 
@@ -218,9 +216,7 @@ def _has_time_limit(environment: Environment) -> bool:
 
 
 def _is_remade_at_reset(environment: Environment) -> bool:
-    return any(
-        (cls.__module__, cls.__name__) in _REMADE_AT_RESET for cls in type(environment.unwrapped).__mro__
-    )
+    return any((cls.__module__, cls.__name__) in _REMADE_AT_RESET for cls in type(environment.unwrapped).__mro__)
 
 
 @contextmanager

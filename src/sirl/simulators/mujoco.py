@@ -232,14 +232,13 @@ class _Physics:
     def step(self, ids: Ids, actions: Actions) -> None:
         """Hold ``actions`` (n, nu) for ``frame_skip`` steps of the physics."""
         self._ctrl[ids] = actions
-        self._batch.step(ids, self._frame_skip)
+        everyone = len(ids) == len(self._ctrl)  # the batch is 1 to 2 % quicker if it is not told which
+        self._batch.step(None if everyone else ids, self._frame_skip)
 
     def look(self, ids: Ids) -> Moment:
         """What is now, in copies that later steps leave alone."""
         motion = self._motion[ids]
-        return Moment(
-            motion[:, : self._nq], motion[:, self._nq :], motion, tuple(b[ids] for b in self._bodies)
-        )
+        return Moment(motion[:, : self._nq], motion[:, self._nq :], motion, tuple(b[ids] for b in self._bodies))
 
     def divergence(self, ids: Ids, now: Moment) -> tuple[int, str] | None:
         """The first slot whose state broke since its reset, and MuJoCo's name for it, if there is one."""
