@@ -7,11 +7,12 @@ of its features and actions.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -29,6 +30,8 @@ def _setting(section: str, text: str, **bounds: float) -> Meta:
 _EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
 _ACTIONS, _CHAMPION, _EPISODES = "Actions", "Champion", "Episodes"
 _BIG = 10_000_000
+_MOST_CODONS = 100_000_000
+"""Codons of a whole population: 400 MB, and twice as much for a moment while they are drawn."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,23 +139,34 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __post_init__(self) -> None:
         for name, kind in _field_types().items():
-            _check(name, getattr(self, name), kind)
+            msgspec.structs.force_setattr(self, name, _check(name, getattr(self, name), kind))
+        if self.population * self.genotype_length > _MOST_CODONS:
+            raise SirlError(
+                f"population = {self.population} times genotype_length = {self.genotype_length} is more than "
+                f"{_MOST_CODONS} codons: lower one of them."
+            )
+        if self.tournament > self.population:
+            raise SirlError(
+                f"tournament = {self.tournament} must not exceed population = {self.population}: lower tournament."
+            )
         if not self.constant_low < self.constant_high:
-            raise SirlError(f"constant_low = {self.constant_low} must lie below constant_high = {self.constant_high}.")
+            raise SirlError(f"constant_low = {self.constant_low} must lie below constant_high = {self.constant_high}: swap them.")
         if (self.constant_high - self.constant_low) / self.constant_step > 1e6:
             raise SirlError(
                 f"constant_step = {self.constant_step} cuts the range of constants into more than a million "
                 "values; take a larger step."
             )
         if self.q_low > self.q_high:
-            raise SirlError(f"q_low = {self.q_low} must not lie above q_high = {self.q_high}.")
+            raise SirlError(f"q_low = {self.q_low} must not lie above q_high = {self.q_high}: swap them.")
         if self.rounds > self.individual_episodes:
             raise SirlError(
-                f"rounds = {self.rounds} needs at least as many individual_episodes, "
-                f"which is {self.individual_episodes}."
+                f"rounds = {self.rounds} must not exceed individual_episodes = {self.individual_episodes}: "
+                "lower rounds or raise individual_episodes."
             )
         if self.candidates > self.population:
-            raise SirlError(f"candidates = {self.candidates} must not exceed population = {self.population}.")
+            raise SirlError(
+                f"candidates = {self.candidates} must not exceed population = {self.population}: lower candidates."
+            )
 
     def replace(self, **changes: Any) -> Settings:
         """These settings with some changed; a misspelt name is told apart from a bad value."""
@@ -190,19 +204,28 @@ def _field_types() -> dict[str, Any]:
     return get_type_hints(Settings, include_extras=True)
 
 
-def _check(name: str, value: Any, kind: Any) -> None:
-    """Raise if ``value`` is not of the setting's type or outside its bounds."""
+def _check(name: str, value: Any, kind: Any) -> Any:
+    """``value`` as the setting's own type; raise if it has another one, or lies outside the bounds."""
+    plain = value.item() if getattr(value, "ndim", None) == 0 else value  # a number of NumPy's
     try:
-        msgspec.convert(value, kind)
-        finite = not isinstance(value, float) or abs(value) < float("inf")
+        converted = msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
-        expected = str(error).replace("`", "").removeprefix("Expected ").partition(", got")[0]
-        choices = next((get_args(k) for k in get_args(kind) if get_args(k)), ())
-        if choices and isinstance(value, str):
-            expected = "one of " + ", ".join(map(str, choices)) + did_you_mean(value, list(map(str, choices)))
-        raise SirlError(f"{name} = {value!r} is not allowed: give {expected}.") from None
-    if not finite:
-        raise SirlError(f"{name} = {value!r} is not allowed: give a finite number.")
+        raise SirlError(f"{name} = {plain!r} is not allowed: give {_expected(error, plain, kind)}") from None
+    if isinstance(converted, float) and not math.isfinite(converted):
+        raise SirlError(f"{name} = {plain!r} is not allowed: give a finite number.")
+    return converted
+
+
+def _expected(error: msgspec.ValidationError, value: Any, kind: Any) -> str:
+    """What a setting takes, in words."""
+    choices = next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
+    if choices:
+        return f"one of {', '.join(choices)}{did_you_mean(str(value), list(choices)) or '.'}"
+    expected = str(error).replace("`", "").removeprefix("Expected ").partition(", got")[0]
+    words = {"int": "a whole number", "float": "a number", " | null": "", ">=": "of at least", "<=": "of at most"}
+    for code, word in (words | {" > 0.0": " above 0", ".0": ""}).items():
+        expected = expected.replace(code, word)
+    return f"{expected}."
 
 
 @cache

@@ -8,6 +8,9 @@ traceback; the library raises it.
 class SirlError(Exception):
     """A mistake in the input: the message names the field, the value and the fix."""
 
+    def __str__(self) -> str:
+        return _sentence(super().__str__())
+
 
 class EnvironmentFailure(SirlError):  # noqa: N818 - it is the environment that failed
     """An environment raised, gave a number that is none, or never ended.
@@ -23,7 +26,11 @@ class EnvironmentFailure(SirlError):  # noqa: N818 - it is the environment that 
         self.details = details
 
     def __str__(self) -> str:
-        return self.message
+        return _sentence(self.message)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from sirl.config import Settings, preset_settings
+from sirl.evolution import Champion, State, _replace, _rounds
+from sirl.training import train
+
+TINY = {
+    "population": 10,
+    "generations": 3,
+    "individual_episodes": 2,
+    "collaborative_copies": 2,
+    "collaborative_iterations": 2,
+    "candidates": 2,
+    "validation_episodes": 3,
+    "workers": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("env", "method", "episodes"),
+    [
+        ("InvertedPendulum-v4", "eldt", 450_000),
+        ("InvertedPendulum-v4", "sirl-sb", 450_000),
+        ("InvertedPendulum-v4", "sirl-lb", 250_000),
+        ("LunarLander-v3", "eldt", 2_500_000),
+        ("LunarLander-v3", "sirl-sb", 1_100_000),
+        ("LunarLander-v3", "sirl-lb", 600_000),
+        ("Swimmer-v4", "eldt", 600_000),
+        ("Swimmer-v4", "sirl-sb", 600_000),
+        ("Swimmer-v4", "sirl-lb", 330_000),
+        *[
+            (env, method, episodes)
+            for env in ("Reacher-v4", "Hopper-v4", "Walker2d-v4")
+            for method, episodes in [("eldt", 800_000), ("sirl-sb", 800_000), ("sirl-lb", 350_000)]
+        ],
+    ],
+)
+def test_presets_spend_the_episodes_that_the_paper_reports(env, method, episodes):
+    settings = preset_settings(env, method)
+    assert settings.generations * settings.episodes_per_generation() == episodes
+
+
+def test_a_generation_spends_what_its_settings_say():
+    run = train("CartPole-v1", codons_run_out="zeros", **TINY)
+    for record in run.history:
+        assert record.episodes == run.settings.episodes_per_generation()
+        assert record.collaborative.episodes == 4
+        assert record.invalid == 0
+    assert [r.validation.episodes for r in run.history] == [2 * 3, 3 * 3, 3 * 3]
+
+
+def test_eldt_is_the_same_machine_without_a_collaborative_phase():
+    run = train("CartPole-v1", method="eldt", **TINY | {"collaborative_iterations": 0})
+    assert all(r.collaborative.episodes == 0 and r.collaborative.steps == 0 for r in run.history)
+
+
+@pytest.mark.parametrize("voting", ["leader", "weighted"])
+def test_a_vote_by_performance_scouts_first_and_counts_it(voting):
+    run = train("CartPole-v1", voting=voting, scouting_episodes=2, codons_run_out="zeros", **TINY)
+    assert run.history[0].individual.episodes == 10 * (2 + 2)
+
+
+def test_rounds_share_out_both_phases():
+    settings = Settings(individual_episodes=5, collaborative_iterations=7, rounds=3)
+    assert _rounds(settings) == [(range(0, 2), range(0, 1)), (range(2, 4), range(1, 3)), (range(4, 7), range(3, 5))]
+    run = train("CartPole-v1", rounds=2, codons_run_out="zeros", **TINY)
+    assert run.history[0].episodes == run.settings.episodes_per_generation()
+
+
+def test_elitist_replacement_keeps_a_slot_unless_the_offspring_is_strictly_better():
+    state = State(1, np.zeros((4, 2), np.int32), np.array([1.0, 2.0, -np.inf, 3.0]), None, False)
+    fitness = np.array([1.0, 2.5, -np.inf, -np.inf])
+    codons, kept = _replace(state, np.ones((4, 2), np.int32), fitness, Settings())
+    assert codons[:, 0].tolist() == [0, 1, 0, 0]
+    assert kept.tolist() == [1.0, 2.5, -np.inf, 3.0]
+    codons, kept = _replace(state, np.ones((4, 2), np.int32), fitness, Settings(replacement="generational"))
+    assert (codons == 1).all()
+
+
+def test_the_papers_champion_has_the_best_training_score_of_all_generations():
+    run = train("CartPole-v1", crowning="training", **TINY)
+    assert run.champion.origin.training_score == max(r.best for r in run.history)
+    assert run.champion.origin.validation_score is None
+    assert sum(r.validation.episodes for r in run.history) == 0
+
+
+def test_a_run_stops_when_its_champion_holds_the_goal_on_fresh_episodes():
+    run = train("CartPole-v1", stop_at=9.0, confirmation_episodes=5, **TINY)
+    assert len(run.history) == 1
+    assert run.state.solved
+    assert run.history[0].validation.episodes == 2 * 3 + 5
+    run = train("CartPole-v1", stop_at=500.0, **TINY)
+    assert not run.state.solved
+
+
+def test_a_champion_is_a_plain_record():
+    assert Champion._fields == ("tree", "generation", "individual", "training_score", "validation_score")

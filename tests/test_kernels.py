@@ -1,0 +1,78 @@
+"""A whole generation against the plain implementation of the paper: same keys, same bits."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sirl.config import preset_settings
+from sirl.engine import local_engine
+from sirl.environments import ArenaRecipe, inspect, make_recipe
+from sirl.evolution import _evaluate, first_state, make_problem
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import plain
+
+SMALL = {
+    "population": 12,
+    "candidates": 2,
+    "genotype_length": 150,
+    "individual_episodes": 2,
+    "collaborative_copies": 3,
+    "collaborative_iterations": 4,
+}
+
+
+def compare(env_id, simulator="gymnasium", seed=3, generation=2, **changes):
+    """Evaluate the first population both ways, and compare fitness and Q-values bit for bit."""
+    settings = preset_settings(env_id, "sirl-lb").replace(**SMALL | changes)
+    recipe = make_recipe(env_id)
+    problem = make_problem(inspect(recipe), settings, seed)
+    codons = first_state(problem).codons
+    with local_engine(ArenaRecipe(recipe, problem.menu, simulator, settings.max_steps), 1, "threads") as engine:
+        ours = _evaluate(codons, problem, generation, engine)
+    constants = problem.grammar.constants[0].tolist()
+    env = recipe()
+    fitness, trees = plain.evaluate(env, codons.tolist(), problem.menu.values, constants, settings, seed, generation)
+    env.close()
+    assert list(trees) == ours.valid.tolist()
+    np.testing.assert_array_equal(ours.fitness, fitness)
+    rows = [leaf.q for tree in trees.values() for leaf in plain.leaves(tree)]
+    np.testing.assert_array_equal(ours.knowledge.q_values, rows)
+    assert np.abs(ours.knowledge.q_values).max() != pytest.approx(1.0, abs=1e-3)  # something was learned
+
+
+@pytest.mark.parametrize("voting", ["random", "majority", "leader", "weighted"])
+def test_every_voting_rule_gives_the_bits_of_the_plain_implementation(voting):
+    compare("CartPole-v1", voting=voting)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"learning_rate_rule": "1/visits"},
+        {"bootstrap": "always"},
+        {"bootstrap": "never", "discount": 0.99},
+        {"codons_run_out": "zeros", "genotype_length": 40},
+        {"epsilon": 0.0},
+        {"epsilon": 1.0, "learning_rate": 1.0},
+        {"q_low": 0.0, "q_high": 0.0},  # every leaf starts with ties
+        {"collaborative_iterations": 0},
+    ],
+    ids=str,
+)
+def test_every_learning_rule_gives_the_bits_of_the_plain_implementation(changes):
+    compare("CartPole-v1", **changes)
+
+
+@pytest.mark.parametrize("env_id", ["InvertedPendulum-v4", "Hopper-v4"])
+def test_mujoco_in_lockstep_gives_the_bits_of_the_plain_implementation(env_id):
+    compare(env_id, simulator="mujoco")
+
+
+def test_trees_that_lag_far_behind_catch_up_to_the_same_bits(monkeypatch):
+    """Episodes of 200 steps and a log of seven transitions: the log fills up many times."""
+    monkeypatch.setattr("sirl.phases._LOG_CAPACITY", 7)
+    compare("MountainCar-v0", population=4, individual_episodes=1, collaborative_iterations=2)

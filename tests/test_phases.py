@@ -1,0 +1,123 @@
+"""Phases can be cut into orders in any way; the slots of a simulator never sit idle while players wait."""
+
+import numpy as np
+import pytest
+
+from sirl.forest import pack
+from sirl.kernels import Rule
+from sirl.keys import Key
+from sirl.phases import (
+    Arena,
+    CollaborativeOrder,
+    IndividualOrder,
+    Knowledge,
+    Learning,
+    PlayOrder,
+    collaborate,
+    play,
+    refine,
+)
+from sirl.simulators import Step
+from sirl.tree import QLeaves, Tree
+
+
+class Countdown:
+    """Episodes of 1 to 6 steps, by the seed; the reward is the action, the observation is noise of the seed."""
+
+    def __init__(self, n_slots):
+        self.n_slots = n_slots
+        self.seed = np.zeros(n_slots, dtype=np.int64)
+        self.time = np.zeros(n_slots, dtype=np.int64)
+        self.widths = []
+
+    def _observe(self, ids):
+        return np.stack([np.sin(self.seed[ids] % 1000 + self.time[ids]), np.cos(self.time[ids])], axis=1)
+
+    def reset(self, ids, seeds):
+        assert len(ids)
+        self.seed[ids], self.time[ids] = seeds, 0
+        return self._observe(ids)
+
+    def step(self, ids, actions):
+        assert (np.diff(ids) > 0).all()
+        self.widths.append(len(ids))
+        self.time[ids] += 1
+        over = self.time[ids] > self.seed[ids] % 6
+        odd = self.seed[ids] % 2 == 1
+        return Step(self._observe(ids), actions.astype(float), over & odd, over & ~odd)
+
+    def close(self):
+        pass
+
+
+ACTIONS = np.arange(3)
+LEARNING = Learning(Rule(0.1, False, 0.9), "truncation", np.array([0.3, 0.2, 0.1, 0.0]), 5)
+KEY = Key(99)
+
+
+@pytest.fixture
+def forest():
+    rng = np.random.default_rng(0)
+    children = np.array([[1, ~2], [~0, ~1]], dtype=np.int32)
+    return pack(
+        [Tree(rng.normal(size=(2, 2)), rng.normal(size=2), children, QLeaves(np.zeros((3, 3)))) for _ in range(11)]
+    )
+
+
+@pytest.fixture
+def knowledge(forest):
+    return Knowledge(np.random.default_rng(1).uniform(-1, 1, (forest.n_leaves, 3)), np.zeros((0, 0), np.int64))
+
+
+@pytest.mark.parametrize("n_slots", [1, 4, 64])
+def test_an_individual_phase_is_the_same_in_any_number_of_slots_and_parts(forest, knowledge, n_slots):
+    whole = refine(Arena(Countdown(64), ACTIONS), IndividualOrder(forest, knowledge, np.arange(11), LEARNING, KEY))
+    parts = []
+    for a, b in [(0, 3), (3, 4), (4, 11)]:
+        rows = slice(forest.first_leaf[a], forest.first_leaf[b])
+        own = Knowledge(knowledge.q_values[rows], knowledge.visits)
+        order = IndividualOrder(forest.part(a, b), own, np.arange(a, b), LEARNING, KEY)
+        parts.append(refine(Arena(Countdown(n_slots), ACTIONS), order))
+    np.testing.assert_array_equal(np.concatenate([p.returns for p in parts]), whole.returns)
+    np.testing.assert_array_equal(np.concatenate([p.knowledge.q_values for p in parts]), whole.knowledge.q_values)
+    assert sum(p.steps for p in parts) == whole.steps
+    assert (whole.knowledge.q_values != knowledge.q_values).any()
+
+
+@pytest.mark.parametrize("voting", ["random", "majority", "leader", "weighted"])
+def test_a_collaborative_phase_is_the_same_for_any_grouping_of_its_copies(forest, knowledge, voting):
+    weights = np.linspace(0.1, 1, 11)
+
+    def run(n_slots, copies):
+        order = CollaborativeOrder(forest, knowledge, np.array(copies), weights, voting, LEARNING, KEY)
+        return collaborate(Arena(Countdown(n_slots), ACTIONS), order).knowledge.q_values
+
+    whole = run(64, range(5))
+    np.testing.assert_array_equal(np.concatenate([run(1, [0, 1]), run(2, [2, 3, 4])]), whole)
+    assert len({copy.tobytes() for copy in whole}) == 5
+
+
+def test_phases_leave_what_they_are_given_alone(forest, knowledge):
+    before = knowledge.q_values.copy()
+    refine(Arena(Countdown(4), ACTIONS), IndividualOrder(forest, knowledge, np.arange(11), LEARNING, KEY))
+    order = CollaborativeOrder(forest, knowledge, np.arange(2), np.ones(11), "random", LEARNING, KEY)
+    collaborate(Arena(Countdown(4), ACTIONS), order)
+    np.testing.assert_array_equal(knowledge.q_values, before)
+
+
+def test_a_slot_whose_player_is_done_takes_the_next(forest, knowledge):
+    simulator = Countdown(4)
+    result = refine(Arena(simulator, ACTIONS), IndividualOrder(forest, knowledge, np.arange(11), LEARNING, KEY))
+    assert sum(simulator.widths) == result.steps
+    full = next(i for i, width in enumerate(simulator.widths) if width < 4)  # from here on there is nobody left to take a seat
+    assert simulator.widths[:full] == [4] * full
+    assert simulator.widths[full:] == sorted(simulator.widths[full:], reverse=True)
+
+
+def test_play_neither_learns_nor_explores(forest, knowledge):
+    actions = ACTIONS[QLeaves(knowledge.q_values).choices()]
+    seeds = np.arange(1000, 1000 + 11 * 7).reshape(11, 7)
+    result = play(Arena(Countdown(5), ACTIONS), PlayOrder(forest, actions, seeds))
+    again = play(Arena(Countdown(1), ACTIONS), PlayOrder(forest, actions, seeds))
+    np.testing.assert_array_equal(result.returns, again.returns)
+    np.testing.assert_array_equal(result.lengths, 1 + seeds % 6)
