@@ -22,6 +22,13 @@ from sirl.errors import SirlError, did_you_mean
 Method = Literal["sirl-lb", "sirl-sb", "eldt"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
+# What a run takes besides its settings; its result does not depend on workers and hang_limit.
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Workers = Annotated[int, Meta(ge=1, le=1024)] | None
+HangLimit = Annotated[float, Meta(gt=0)] | None
+Episodes = Annotated[int, Meta(ge=1, le=10_000_000)]
+MaxSteps = Annotated[int, Meta(ge=1, le=10_000_000)] | None
+
 
 def _setting(section: str, text: str, **bounds: float) -> Meta:
     return Meta(description=text, extra={"section": section}, **bounds)  # type: ignore[call-overload, no-any-return]
@@ -133,13 +140,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 100
 
     max_steps: Annotated[
-        Annotated[int, Meta(ge=1, le=_BIG)] | None,
+        MaxSteps,
         _setting(_EPISODES, "cut episodes here (default: the environment's own limit)"),
     ] = None
 
     def __post_init__(self) -> None:
         for name, kind in _field_types().items():
-            msgspec.structs.force_setattr(self, name, _check(name, getattr(self, name), kind))
+            msgspec.structs.force_setattr(self, name, checked(name, getattr(self, name), kind))
         if self.population * self.genotype_length > _MOST_CODONS:
             raise SirlError(
                 f"population = {self.population} times genotype_length = {self.genotype_length} is more than "
@@ -150,7 +157,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 f"tournament = {self.tournament} must not exceed population = {self.population}: lower tournament."
             )
         if not self.constant_low < self.constant_high:
-            raise SirlError(f"constant_low = {self.constant_low} must lie below constant_high = {self.constant_high}: swap them.")
+            raise SirlError(
+                f"constant_low = {self.constant_low} must lie below constant_high = {self.constant_high}: swap them."
+            )
         if (self.constant_high - self.constant_low) / self.constant_step > 1e6:
             raise SirlError(
                 f"constant_step = {self.constant_step} cuts the range of constants into more than a million "
@@ -204,8 +213,8 @@ def _field_types() -> dict[str, Any]:
     return get_type_hints(Settings, include_extras=True)
 
 
-def _check(name: str, value: Any, kind: Any) -> Any:
-    """``value`` as the setting's own type; raise if it has another one, or lies outside the bounds."""
+def checked(name: str, value: Any, kind: Any) -> Any:
+    """``value`` as ``kind`` has it; raise if it is of another type, or lies outside the bounds."""
     plain = value.item() if getattr(value, "ndim", None) == 0 else value  # a number of NumPy's
     try:
         converted = msgspec.convert(plain, kind)

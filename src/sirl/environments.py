@@ -6,11 +6,11 @@ import os
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import gymnasium as gym
 
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.phases import Arena
 from sirl.simulators import Simulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
@@ -77,21 +77,28 @@ def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequ
     """The task that a recipe's environment offers."""
     try:
         env = recipe()
-    except (SirlError, KeyboardInterrupt):
+        if not isinstance(env, gym.Env):
+            raise SirlError(
+                f"{recipe.name} made a {type(env).__name__}, not a Gymnasium environment: let it return a gymnasium.Env."
+            )
+        task = describe(env, recipe.name, features, actions)
+        env.close()
+        return task
+    except SirlError:
         raise
     except Exception as error:
+        reason = str(error).partition("\n")[0]
         raise EnvironmentFailure(
-            f"{recipe.name} could not be made ({type(error).__name__}: {error}): fix the environment or its options.",
+            f"{recipe.name} could not be made ({type(error).__name__}: {reason}): fix the environment or its options.",
             details=traceback.format_exc(),
-        ) from None
-    try:
-        return describe(env, recipe.name, features, actions)
-    finally:
-        env.close()
+        ) from error
 
 
 def choose_backend(recipe: Recipe, backend: Backend) -> Literal["mujoco", "gymnasium"]:
     """Which simulator serves a recipe: MuJoCo's own batch where it knows the task, else Gymnasium."""
+    if backend not in get_args(Backend):
+        hint = did_you_mean(str(backend), list(get_args(Backend))) or f"; choose from {', '.join(get_args(Backend))}."
+        raise SirlError(f"there is no simulator {backend!r}{hint}")
     if backend == "gymnasium":
         return "gymnasium"
     from sirl.simulators.mujoco import SUPPORTED

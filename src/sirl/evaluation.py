@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from sirl.config import Episodes, MaxSteps, Seed, Workers, checked
 from sirl.engine import local_engine
 from sirl.environments import ArenaRecipe, inspect, make_recipe, usable_cores
 from sirl.errors import SirlError
@@ -68,8 +69,8 @@ def evaluate(
         max_steps: cut episodes here, if the environment has no limit of its own.
         env_options: keyword arguments of the environment.
     """
-    if episodes < 1:
-        raise SirlError(f"episodes = {episodes} is not allowed: give at least 1.")
+    episodes, seed = checked("episodes", episodes, Episodes), checked("seed", seed, Seed)
+    workers, max_steps = checked("workers", workers, Workers), checked("max_steps", max_steps, MaxSteps)
     recipe = make_recipe(policy.task.env if env is None else env, env_options)
     why = policy.task.mismatch(inspect(recipe))
     if why:

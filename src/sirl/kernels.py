@@ -51,7 +51,7 @@ class Log(NamedTuple):
     """
 
     before: NDArray[np.float64]
-    """(n_copies, n_features, capacity): the state of a transition, where an episode begins with it."""
+    """(n_copies, n_features, capacity): the state of a transition."""
     after: NDArray[np.float64]
     """(n_copies, n_features, capacity): the next state."""
     actions: NDArray[np.int32]
@@ -358,9 +358,9 @@ def write_log(
         copy = copies[i]
         k = log.length[copy]
         log.begins[copy, k] = steps[i] == 0
-        if steps[i] == 0:
-            log.before[copy, :, k] = observations[i]
-        log.after[copy, :, k] = after[i]
+        for feature in range(after.shape[1]):  # a slice here would take numba seconds to compile
+            log.before[copy, feature, k] = observations[i, feature]
+            log.after[copy, feature, k] = after[i, feature]
         log.actions[copy, k] = actions[i]
         log.rewards[copy, k] = rewards[i]
         log.bootstraps[copy, k] = bootstraps[i]

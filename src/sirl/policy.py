@@ -23,6 +23,9 @@ from sirl.tree import FixedLeaves, QLeaves, Tree
 
 SCHEMA = 1
 _FORMAT = "sirl policy"
+_DEEPEST = 300
+"""Conditions on a path: JSON nests no deeper in Python, and nobody reads on from there."""
+_DTYPES = ("float16", "float32", "float64", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,11 +81,19 @@ class Policy:
         """Write the policy to a file: all of it, or nothing."""
         target = Path(path)
         part = target.with_name(f".{target.name}.part")
-        part.write_bytes(self.to_json())
+        with part.open("wb") as file:
+            file.write(self.to_json())
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, target)
 
     def to_json(self) -> bytes:
         """The file's bytes; the same policy gives the same bytes."""
+        if self.tree.depth > _DEEPEST:
+            raise SirlError(
+                f"a tree of depth {self.tree.depth} is too deep for a model file, which holds {_DEEPEST}: "
+                "lower genotype_length."
+            )
         content = _File(
             format=_FORMAT,
             schema=SCHEMA,
@@ -100,6 +111,8 @@ class Policy:
             head = msgspec.json.decode(content, type=_Head)
             if head.format != _FORMAT:
                 raise SirlError(f"{name} is not a sirl policy: give a champion.json that sirl wrote.")
+            if head.schema < 1:
+                raise _Broken(f"its schema is {head.schema}")
             if head.schema > SCHEMA:
                 raise SirlError(
                     f"{name} has schema {head.schema}, but this sirl reads up to {SCHEMA}: install a newer sirl."
@@ -123,9 +136,9 @@ def load(model: str | os.PathLike[str]) -> Policy:
         path = path / "champion.json"
     try:
         content = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise SirlError(
-            f"{path} can't be read ({error.strerror}): give a model file, a run directory that has a champion, "
+            f"{path} can't be read ({getattr(error, 'strerror', None) or error}): give a model file, a run directory that has a champion, "
             "or a name such as paper:LunarLander."
         ) from None
     return Policy.from_json(content, str(path))
@@ -205,17 +218,33 @@ def _from_file(file: _File) -> Policy:
     counts = {len(task.features), len(task.feature_low), len(task.feature_high)}
     if len(counts) != 1 or not task.features or len(set(task.features)) != len(task.features):
         raise _Broken("its features are not named one by one")
-    try:
-        dtype = np.dtype(task.action_dtype)
-        values = np.array(file.actions.values, dtype=dtype)
-    except (TypeError, ValueError):
-        raise _Broken(f"its actions are no {task.action_dtype} table") from None
-    if dtype.kind not in "iuf" or not len(values) or values.shape[1:] != tuple(task.action_shape):
-        raise _Broken(f"its actions do not have the shape {task.action_shape}")
-    if len(file.actions.names) != len(values):
+    if abs(task.observation_start) > 2**53:
+        raise _Broken(f"its observations start at {task.observation_start}")
+    if task.action_dtype not in _DTYPES:
+        raise _Broken(f"its actions are of type {task.action_dtype!r}")
+    n = len(task.action_low)
+    if task.action_shape != ([] if task.action == "discrete" else [n]) or len(task.action_high) != n or not n:
+        raise _Broken("the shape and the bounds of its actions do not agree")
+    values = np.array([_checked_action(value, task) for value in file.actions.values])
+    if not len(values) or len(file.actions.names) != len(values):
         raise _Broken("its actions are not named one by one")
-    menu = Menu(values, file.actions.names)
+    menu = Menu(values.astype(task.action_dtype), file.actions.names)
     return Policy(task, menu, _to_tree(file.tree, task, menu), file.origin)
+
+
+def _checked_action(value: float | list[float], task: Task) -> NDArray[np.float64]:
+    """An action (*action_shape) that lies in the task's space."""
+    action = np.array(value, dtype=np.float64)
+    if action.shape != tuple(task.action_shape):
+        raise _Broken(f"its action {value} does not have the shape {task.action_shape}")
+    if task.action != "box" and (action != np.rint(action)).any():
+        raise _Broken(f"its action {value} is no whole number")
+    low, high = np.array(task.action_low), np.array(task.action_high)
+    with np.errstate(over="ignore"):
+        rounded = action.astype(task.action_dtype) if task.action == "box" else action
+    if not ((low <= rounded) & (rounded <= high)).all():
+        raise _Broken(f"its action {value} lies outside the bounds {task.action_low} to {task.action_high}")
+    return action
 
 
 def _to_tree(top: _Node, task: Task, menu: Menu) -> Tree:
@@ -242,12 +271,15 @@ def _to_tree(top: _Node, task: Task, menu: Menu) -> Tree:
         thresholds.append(_finite(node.threshold))
         children.append([0, 0])
         pending += [(node.if_false, split, 1), (node.if_true, split, 0)]
-    return Tree(
+    tree = Tree(
         np.array(weights).reshape(-1, task.n_features),
-        np.array(thresholds),
+        np.array(thresholds, dtype=np.float64),
         np.array(children, dtype=np.int32).reshape(-1, 2),
         _to_leaves(leaves, task, menu),
     )
+    if tree.depth > _DEEPEST:
+        raise RecursionError
+    return tree
 
 
 def _weights_row(named: dict[str, float], features: list[str]) -> NDArray[np.float64]:
@@ -262,22 +294,27 @@ def _weights_row(named: dict[str, float], features: list[str]) -> NDArray[np.flo
 def _to_leaves(nodes: list[_Node], task: Task, menu: Menu) -> QLeaves | FixedLeaves:
     """Q-values if every leaf has them; else fixed actions, as when a leaf was edited by hand."""
     for node in nodes:
-        if (node.q_values is None) == (node.action is None) or node.threshold is not None or node.if_true:
-            raise _Broken("a leaf needs either q_values or an action")
+        if (node.q_values is None) == (node.action is None) or node.threshold is not None:
+            raise _Broken("a leaf needs either q_values or an action, and nothing else")
+        if node.if_true is not None or node.if_false is not None:
+            raise _Broken("a condition lacks weights")
         if node.q_values is not None and len(node.q_values) != len(menu.values):
             raise _Broken(f"a leaf has {len(node.q_values)} q_values for {len(menu.values)} actions")
         for value in node.q_values or []:
             _finite(value)
     if all(node.q_values is not None for node in nodes):
         return QLeaves(np.array([node.q_values for node in nodes], dtype=np.float64))
-    actions = []
-    for node in nodes:
-        chosen = menu.values[int(np.argmax(node.q_values or 0))] if node.action is None else node.action
-        action = np.array(chosen, dtype=np.float64)
-        if action.shape != tuple(task.action_shape) or not np.isfinite(action).all():
-            raise _Broken(f"a leaf's action does not have the shape {task.action_shape}")
-        actions.append(action)
-    return FixedLeaves(np.array(actions))
+    return FixedLeaves(
+        np.array(
+            [
+                menu.values[int(np.argmax(node.q_values or 0))]
+                if node.action is None
+                else _checked_action(node.action, task)
+                for node in nodes
+            ],
+            dtype=np.float64,
+        )
+    )
 
 
 def _finite(value: float) -> float:

@@ -51,7 +51,7 @@ def describe(history: list[Record], generations: int) -> str:
         score = last.champion.validation_score
         shown = last.champion.training_score if score is None else score
         parts.append(f"champion {shown:.1f} ({last.champion.leaves} leaves)")
-    parts += [f"{episodes:,} episodes", f"{last.steps / last.seconds:,.0f} steps/s"]
+    parts += [f"{episodes:,} episodes", f"{last.steps / max(last.seconds, 1e-3):,.0f} steps/s"]
     recent = history[-5:]
     left = (generations - len(history)) * sum(r.seconds for r in recent) / len(recent)
     parts.append(f"{duration(left)} left at most" if left else f"{duration(sum(r.seconds for r in history))}")

@@ -102,11 +102,12 @@ class RunDirectory:
     def create(path: str | os.PathLike[str], config: Config) -> RunDirectory:
         """A new directory; one that holds a run already is left alone."""
         run = RunDirectory(Path(path))
+        # An option of the environment may be any object; what TOML can't hold is written as Python would show it.
+        content = tomli_w.dumps(_without_none(msgspec.to_builtins(config, enc_hook=repr)))
         with _writable(run.path):
             if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
-                raise SirlError(f"{run.path} already exists and is not empty: give another --out, or remove it first.")
+                raise SirlError(f"{run.path} already exists and is not empty: give another directory, or remove it.")
             run.path.mkdir(parents=True, exist_ok=True)
-            content = tomli_w.dumps(_without_none(msgspec.to_builtins(config)))
             (run.path / "config.toml").write_text(content, encoding="utf-8")
         return run
 
@@ -163,7 +164,8 @@ def _writable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SirlError(
-            f"{path} can't be written ({error.strerror}): give an --out where you may write and there is room."
+            f"{path} can't be written ({error.strerror or error}): give a directory where you may write and there is "
+            "room."
         ) from None
 
 
@@ -171,4 +173,4 @@ def _without_none(value: Any) -> Any:
     """TOML has no null: a setting that is None is left out, and None is its default."""
     if isinstance(value, dict):
         return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
-    return value
+    return [_without_none(inner) for inner in value if inner is not None] if isinstance(value, list) else value

@@ -7,6 +7,7 @@ default, and in the paper, an action moves one joint and leaves the others at re
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +20,9 @@ from sirl.config import Settings, presets
 from sirl.errors import SirlError
 
 _LARGEST_MENU = 4096
+_MOST_FEATURES = 100_000
+_NO_BOUND = 1e30
+"""An action that may reach this far is in truth unbounded: 3.4e38 is the largest float32."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,8 +54,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Observations as the trees see them: one observation or many, (n, n_features)."""
         array = np.asarray(observations)
         if self.observation == "one-hot":
-            index = np.atleast_1d(array.astype(np.int64)).ravel() - self.observation_start
-            return np.eye(self.n_features)[index]
+            places = array.ravel()[:, None] - self.observation_start == np.arange(self.n_features)
+            if not places.any(axis=1).all():
+                last = self.observation_start + self.n_features - 1
+                raise SirlError(
+                    f"this policy looks at a number from {self.observation_start} to {last} but got {observations}: "
+                    f"use it on {self.env}."
+                )
+            return places.astype(np.float64)
         if array.shape[-1:] != (self.n_features,):
             raise SirlError(
                 f"this policy looks at {self.n_features} features ({', '.join(self.features)}) but got an "
@@ -61,15 +71,16 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def mismatch(self, other: Task) -> str:
         """Why a policy for this task can't run on ``other``; empty if it can."""
-        if self.observation != other.observation or self.n_features != other.n_features:
+        if self.observation != other.observation or self.observation_start != other.observation_start:
+            mine, theirs = ((t.observation, t.observation_start) for t in (self, other))
+            return "{} observations from {} against {} from {}".format(*mine, *theirs)
+        if self.n_features != other.n_features:
             return f"{self.n_features} features against {other.n_features}"
         if self.action != other.action or self.action_shape != other.action_shape:
             return f"{self.action} actions of shape {self.action_shape} against {other.action} {other.action_shape}"
-        if self.action != "box" and (self.action_low, self.action_high) != (
-            other.action_low,
-            other.action_high,
-        ):
-            return f"actions up to {self.action_high} against {other.action_high}"
+        bounds, others = (self.action_low, self.action_high), (other.action_low, other.action_high)
+        if self.action != "box" and bounds != others:
+            return "actions from {} to {} against {} to {}".format(*bounds, *others)
         return ""
 
 
@@ -105,6 +116,11 @@ def describe(
 def _observation(space: gym.Space[Any], env_id: str) -> dict[str, Any]:
     if isinstance(space, gym.spaces.Discrete):
         n = int(space.n)
+        if n > _MOST_FEATURES:
+            raise SirlError(
+                f"{env_id} observes one of {n} states, too many for a tree that has a feature for each: wrap the "
+                "environment so that it gives a 1-D Box."
+            )
         bounds: dict[str, Any] = {"feature_low": [0.0] * n, "feature_high": [1.0] * n}
         return {"observation": "one-hot", "observation_start": int(space.start), **bounds}
     if not isinstance(space, gym.spaces.Box):
@@ -142,7 +158,7 @@ def _action(space: gym.Space[Any], env_id: str) -> dict[str, Any]:
     elif isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and space.dtype is not None:
         kind, dtype, n_names, shape = "box", str(np.dtype(space.dtype)), space.shape[0], list(space.shape)
         lows, highs = space.low.astype(float).tolist(), space.high.astype(float).tolist()
-        if not np.isfinite([lows, highs]).all():
+        if not (np.abs([lows, highs]) < _NO_BOUND).all():
             raise SirlError(
                 f"{env_id} has an unbounded action, which can't be cut into bins: give it finite bounds, "
                 "for example with gymnasium.wrappers.RescaleAction."
@@ -173,15 +189,17 @@ def _names(env_id: str) -> tuple[list[str], list[str]]:
 
 def _choose_names(what: str, given: Sequence[str] | None, known: list[str], n: int, prefix: str) -> list[str]:
     if given is not None:
-        if len(given) != n or len(set(given)) != n:
-            raise SirlError(f"{what} needs {n} different names, got {len(given)}: {', '.join(given)}.")
-        return list(given)
+        names = [given] if isinstance(given, str) else list(given)
+        if len(names) != n or len(set(names)) != n or not all(isinstance(name, str) and name for name in names):
+            raise SirlError(f"{what} needs {n} different names, got {len(names)}: {', '.join(map(str, names))}.")
+        return names
     return known if len(known) == n else [f"{prefix}{i}" for i in range(n)]
 
 
 def make_menu(task: Task, settings: Settings) -> Menu:
     """The menu of a task under the settings ``bins``, ``menu`` and ``action_scale``."""
     if task.action == "discrete":
+        _check_size(task, len(task.action_names))
         start = int(task.action_low[0])
         return Menu(np.arange(start, start + len(task.action_names), dtype=np.int64), task.action_names)
     if task.action == "multi-discrete":
@@ -198,7 +216,8 @@ def _levels(task: Task, settings: Settings) -> NDArray[np.float64]:
     unit = 2.0 * np.arange(settings.bins) / (settings.bins - 1) - 1.0
     low, high = np.array(task.action_low)[:, None], np.array(task.action_high)[:, None]
     if settings.action_scale == "bounds":
-        return np.asarray(low + (unit + 1.0) / 2.0 * (high - low))
+        levels = np.clip(low + (unit + 1.0) / 2.0 * (high - low), low, high)  # rounding may lead an ulp too far
+        return np.rint(levels) if np.dtype(task.action_dtype).kind in "iu" else levels
     outside = np.flatnonzero((low > -1.0) | (high < 1.0))
     if outside.size:
         joint = outside[0]
@@ -218,21 +237,35 @@ def _one_joint_menu(task: Task, settings: Settings, levels: NDArray[np.float64])
     for action in range(n_joints * bins):
         joint = action // bins  # the paper prints a / n_a here, which runs out of range (docs/fidelity.md)
         values[action, joint] = levels[joint, action % bins]
-    names = [f"{task.action_names[joint]} {_number(level)}" for joint in range(n_joints) for level in levels[joint]]
-    return Menu(values.astype(task.action_dtype), names)
+    values = values.astype(task.action_dtype)
+    labels = [_labels(levels[joint]) for joint in range(n_joints)]
+    return Menu(values, [f"{task.action_names[joint]} {label}" for joint in range(n_joints) for label in labels[joint]])
 
 
 def _product_menu(task: Task, levels: Sequence[Sequence[float] | NDArray[np.float64]]) -> Menu:
-    size = int(np.prod([len(level) for level in levels]))
-    if size > _LARGEST_MENU:
-        raise SirlError(
-            f"a menu of every combination has {size} actions for {task.env}, more than {_LARGEST_MENU}: "
-            "use fewer bins or menu = 'one-joint'."
-        )
+    _check_size(task, math.prod(len(level) for level in levels))
     rows = list(itertools.product(*levels))
-    names = [", ".join(f"{name} {_number(v)}" for name, v in zip(task.action_names, row, strict=True)) for row in rows]
+    labels = itertools.product(*(_labels(level) for level in levels))
+    names = [", ".join(f"{n} {text}" for n, text in zip(task.action_names, row, strict=True)) for row in labels]
     return Menu(np.array(rows).astype(task.action_dtype), names)
 
 
-def _number(value: float) -> str:
-    return f"{value:+.2f}" if value != int(value) else f"{int(value):+d}" if value else "0"
+def _check_size(task: Task, size: int) -> None:
+    if size > _LARGEST_MENU:
+        fix = "use fewer bins or menu = 'one-joint'" if task.action == "box" else "wrap the environment to offer fewer"
+        raise SirlError(f"{task.env} has a menu of {size} actions, more than {_LARGEST_MENU}: {fix}.")
+
+
+def _labels(levels: Sequence[float] | NDArray[np.float64]) -> list[str]:
+    """A joint's values as text: two decimals, or as many as it takes to tell them apart."""
+    values = [float(level) for level in levels]
+    for decimals in range(2, 12):
+        labels = [_number(value, decimals) for value in values]
+        if len(set(labels)) == len(set(values)):
+            break
+    return labels
+
+
+def _number(value: float, decimals: int) -> str:
+    value = round(value, decimals)
+    return f"{value:+.{decimals}f}" if value != int(value) else f"{int(value):+d}" if value else "0"

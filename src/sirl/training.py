@@ -6,6 +6,7 @@ shows what happens, or for a program that wants to look at every generation.
 
 from __future__ import annotations
 
+import inspect as introspection
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,10 +15,10 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from sirl import __version__
-from sirl.config import Method, preset_settings
+from sirl.config import HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
 from sirl.engine import local_engine
 from sirl.environments import ArenaRecipe, Backend, choose_backend, inspect, make_recipe, usable_cores
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.evolution import State, first_state, make_problem, next_generation
 from sirl.policy import Origin, Policy
 from sirl.runs import Config, Record, RunDirectory
@@ -41,7 +42,10 @@ class Training:
         env_options: dict[str, Any] | None = None,
         **settings: Any,
     ):
-        _check_run_options(seed, workers, hang_limit)
+        seed = checked("seed", seed, Seed)
+        self.workers = checked("workers", workers, Workers) or usable_cores()
+        self.hang_limit = checked("hang_limit", hang_limit, HangLimit)
+        _check_names(settings)
         recipe = make_recipe(env, env_options)
         self.settings = preset_settings(recipe.name, method).replace(**settings)
         self.task = inspect(recipe, features, actions)
@@ -56,8 +60,6 @@ class Training:
             settings=self.settings,
             env_options=recipe.options,
         )
-        self.workers = workers or usable_cores()
-        self.hang_limit = hang_limit
         self.state = first_state(self.problem)
         self.history: list[Record] = []
         self.directory = RunDirectory.create(out, self.config) if out is not None else None
@@ -77,7 +79,7 @@ class Training:
                     yield self._keep(before, Record.of(summary, self.state.champion, seconds))
             except EnvironmentFailure as failure:
                 if self.directory is not None:
-                    self.directory.note(f"generation {self.state.generation}: {failure}\n{failure.details}")
+                    self.directory.note(f"In generation {self.state.generation + 1}: {failure}\n{failure.details}")
                 raise
 
     def _keep(self, before: State, record: Record) -> Record:
@@ -156,10 +158,9 @@ def train(
     return run
 
 
-def _check_run_options(seed: int, workers: int | None, hang_limit: float | None) -> None:
-    if not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise SirlError(f"seed = {seed!r} is not allowed: give a whole number from 0 to 2**63 - 1.")
-    if workers is not None and not 1 <= workers <= 1024:
-        raise SirlError(f"workers = {workers!r} is not allowed: give a number from 1 to 1024.")
-    if hang_limit is not None and not hang_limit > 0:
-        raise SirlError(f"hang_limit = {hang_limit!r} is not allowed: give seconds, more than 0.")
+def _check_names(settings: dict[str, Any]) -> None:
+    """Raise for a keyword that is no setting; it may be a misspelt argument of :func:`train` as well."""
+    known = [*Settings.__struct_fields__, *introspection.signature(train).parameters]
+    for name in settings:
+        if name not in Settings.__struct_fields__:
+            raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '; see help(sirl.Settings).'}")
