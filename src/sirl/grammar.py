@@ -89,14 +89,14 @@ def _sizes(codons: Any, grammar: Grammar) -> Any:
     no_weights, no_thresholds = np.empty((0, 0)), np.empty(0)
     no_children = np.empty((0, 0), dtype=np.int32)
     for i in range(len(codons)):
-        sizes[i] = _expand(codons[i], grammar, no_weights, no_thresholds, no_children, np.int64(0), np.int64(0))
+        sizes[i] = _expand(codons[i], grammar, no_weights, no_thresholds, no_children, 0, 0)
     return sizes
 
 
 @njit(nogil=True, cache=True)
 def _fill(codons: Any, valid: Any, grammar: Grammar, forest: Forest) -> None:
     for tree in range(len(valid)):
-        start, stop = np.int64(forest.first_split[tree]), np.int64(forest.first_split[tree + 1])
+        start, stop = int(forest.first_split[tree]), int(forest.first_split[tree + 1])
         _expand(
             codons[valid[tree]],
             grammar,
@@ -104,7 +104,7 @@ def _fill(codons: Any, valid: Any, grammar: Grammar, forest: Forest) -> None:
             forest.thresholds[start:stop],
             forest.children[start:stop],
             start,
-            np.int64(forest.first_leaf[tree]),
+            int(forest.first_leaf[tree]),
         )
 
 
