@@ -51,7 +51,7 @@ class Countdown:
 
 
 ACTIONS = np.arange(3)
-LEARNING = Learning(Rule(0.1, False, 0.9), "truncation", np.array([0.3, 0.2, 0.1, 0.0]), 5)
+LEARNING = Learning(Rule(0.1, False, 0.9, False, True), np.array([0.3, 0.2, 0.1, 0.0]), 5)
 KEY = Key(99)
 
 

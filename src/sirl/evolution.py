@@ -220,7 +220,13 @@ class _Group:
         by_visits = settings.learning_rate_rule == "1/visits"
         visits = np.zeros(q_values.shape if by_visits else (0, 0), dtype=np.int64)
         self.knowledge = Knowledge(q_values, visits)
-        self.rule = Rule(settings.learning_rate, by_visits, settings.discount)
+        self.rule = Rule(
+            settings.learning_rate,
+            by_visits,
+            settings.discount,
+            after_termination=settings.bootstrap == "always",
+            after_truncation=settings.bootstrap != "never",
+        )
         self.episodes_seen = 0
         self.spent_collaborative = Spent()
         self.spent_individual = Spent()
@@ -279,7 +285,7 @@ class _Group:
         seen = self.episodes_seen + np.arange(len(episodes))
         self.episodes_seen += len(episodes)
         epsilons = np.asarray(settings.epsilon * settings.epsilon_decay**seen, dtype=np.float64)
-        return Learning(self.rule, settings.bootstrap, epsilons, episodes.start)
+        return Learning(self.rule, epsilons, episodes.start)
 
     def _knowledge_of(self, start: int, stop: int) -> Knowledge:
         rows = slice(self.forest.first_leaf[start], self.forest.first_leaf[stop])

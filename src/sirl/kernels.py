@@ -14,7 +14,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from sirl.forest import Forest
-from sirl.keys import uniform
+from sirl.keys import fold, uniform
 
 DRAWS_PER_CHOICE = 3
 """An ε-greedy choice draws: whether to explore, which action then, which of the tied best."""
@@ -41,6 +41,23 @@ class Rule(NamedTuple):
     by_visits: bool
     """The learning rate is one over the visits instead."""
     discount: float
+    after_termination: bool
+    """The next state's value counts although the episode has terminated."""
+    after_truncation: bool
+    """The next state's value counts although the episode has been truncated."""
+
+
+class Seats(NamedTuple):
+    """What is under way in the slots of a simulator, a row for each slot."""
+
+    player: NDArray[np.int64]
+    """(n_slots,): who plays, a tree or a copy of the forest."""
+    episode: NDArray[np.int64]
+    """(n_slots,): which of the player's episodes."""
+    step: NDArray[np.int64]
+    """(n_slots,): steps done in the episode."""
+    key: NDArray[np.uint64]
+    """(n_slots,): the key of the episode."""
 
 
 class Log(NamedTuple):
@@ -193,6 +210,41 @@ def _update(table: Table, leaf: int, action: int, target: float, rule: Rule) -> 
         table.best[leaf] = best
 
 
+@register_jitable
+def _bootstraps(terminated: bool, truncated: bool, rule: Rule) -> bool:
+    if terminated:
+        return rule.after_termination
+    return rule.after_truncation or not truncated
+
+
+@njit(nogil=True, cache=True)
+def end_step(seats: Seats, ids: Any, rewards: Any, terminated: Any, truncated: Any, returns: Any) -> Any:
+    """Count a step of the slots ``ids`` (n,) and add its rewards to returns (n_players, n_episodes).
+
+    Returns:
+        The slots whose episode is over.
+    """
+    over = np.empty(len(ids), dtype=np.int32)
+    n_over = 0
+    for i in range(len(ids)):
+        slot = ids[i]
+        seats.step[slot] += 1
+        returns[seats.player[slot], seats.episode[slot]] += rewards[i]
+        if terminated[i] or truncated[i]:
+            over[n_over] = slot
+            n_over += 1
+    return over[:n_over]
+
+
+@njit(nogil=True, cache=True)
+def vote_chances(seats: Seats, ids: Any) -> Any:
+    """A vote's random number for each of the slots (n,), apart from the draws of the trees."""
+    chances = np.empty(len(ids))
+    for i in range(len(ids)):
+        chances[i] = uniform(fold(seats.key[ids[i]], 1), seats.step[ids[i]])
+    return chances
+
+
 @njit(nogil=True, cache=True)
 def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
     """The leaf that each observation (n, n_features) reaches in its own tree (n,)."""
@@ -203,12 +255,13 @@ def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def act_each(table: Table, leaves: Any, epsilons: Any, keys: Any, steps: Any) -> Any:
-    """An action from each leaf (n,), by the key of its episode and the step in it."""
-    actions = np.empty(len(leaves), dtype=np.int32)
-    for i in range(len(leaves)):
-        row = table.q_values[leaves[i]]
-        actions[i] = _choose(row, epsilons[i], keys[i], steps[i] * DRAWS_PER_CHOICE)
+def act_each(table: Table, seats: Seats, ids: Any, leaves: Any, epsilons: Any) -> Any:
+    """An action for each of the slots ``ids`` (n,), whose trees are at ``leaves`` (n_slots,)."""
+    actions = np.empty(len(ids), dtype=np.int32)
+    for i in range(len(ids)):
+        slot = ids[i]
+        epsilon, counter = epsilons[seats.episode[slot]], seats.step[slot] * DRAWS_PER_CHOICE
+        actions[i] = _choose(table.q_values[leaves[slot]], epsilon, seats.key[slot], counter)
     return actions
 
 
@@ -216,23 +269,25 @@ def act_each(table: Table, leaves: Any, epsilons: Any, keys: Any, steps: Any) ->
 def learn_each(
     forest: Forest,
     table: Table,
-    trees: Any,
+    rule: Rule,
+    seats: Seats,
+    ids: Any,
     leaves: Any,
     actions: Any,
-    rewards: Any,
     observations: Any,
-    bootstraps: Any,
-    rule: Rule,
-) -> Any:
-    """Q-learning of each tree from its own transition (Algorithm 3); the leaves of the next states (n,)."""
-    following = np.empty(len(trees), dtype=np.int32)
-    for i in range(len(trees)):
-        following[i] = _walk(forest, trees[i], observations[i])
+    rewards: Any,
+    terminated: Any,
+    truncated: Any,
+) -> None:
+    """Q-learning of each tree from its own transition (Algorithm 3); ``leaves`` (n_slots,) move on."""
+    for i in range(len(ids)):
+        slot = ids[i]
+        following = _walk(forest, seats.player[slot], observations[i])
         target = rewards[i]
-        if bootstraps[i]:
-            target += rule.discount * table.best[following[i]]
-        _update(table, leaves[i], actions[i], target, rule)
-    return following
+        if _bootstraps(terminated[i], truncated[i], rule):
+            target += rule.discount * table.best[following]
+        _update(table, leaves[slot], actions[i], target, rule)
+        leaves[slot] = following
 
 
 @register_jitable
@@ -277,20 +332,13 @@ def _catch_up(
 
 @register_jitable
 def _propose(
-    forest: Forest,
-    table: Table,
-    log: Log,
-    copy: int,
-    tree: int,
-    observation: Any,
-    step: int,
-    epsilon: float,
-    key: Any,
+    forest: Forest, table: Table, log: Log, seats: Seats, slot: int, tree: int, observation: Any, epsilons: Any
 ) -> int:
-    """What a tree that has caught up proposes at an observation."""
-    leaf = log.leaves[copy, tree] if step > 0 else _walk(forest, tree, observation)
+    """What a tree that has caught up proposes at the observation (n_features,) of a slot."""
+    step = seats.step[slot]
+    leaf = log.leaves[seats.player[slot], tree] if step > 0 else _walk(forest, tree, observation)
     counter = (step * len(forest.roots) + tree) * DRAWS_PER_CHOICE
-    return _choose(table.q_values[leaf], epsilon, key, counter)
+    return _choose(table.q_values[leaf], epsilons[seats.episode[slot]], seats.key[slot], counter)
 
 
 @njit(nogil=True, cache=True)
@@ -299,21 +347,21 @@ def propose_one(
     tables: Table,
     log: Log,
     rule: Rule,
-    copies: Any,
+    seats: Seats,
+    ids: Any,
     observations: Any,
-    steps: Any,
     epsilons: Any,
-    keys: Any,
     voters: Any,
 ) -> Any:
-    """What one tree (n,) of each of the ``copies`` (n,) proposes at that copy's observation (n, n_features)."""
+    """What one tree (n,) proposes in each of the slots ``ids`` (n,), at its observation (n_slots, n_features)."""
     following, totals = _scratch(forest, log)
-    actions = np.empty(len(copies), dtype=np.int32)
-    for i in range(len(copies)):
-        copy, tree = copies[i], voters[i]
+    actions = np.empty(len(ids), dtype=np.int32)
+    for i in range(len(ids)):
+        slot, tree = ids[i], voters[i]
+        copy = seats.player[slot]
         table = _copy_of(tables, copy)
         _catch_up(forest, table, log, copy, tree, rule, following, totals)
-        actions[i] = _propose(forest, table, log, copy, tree, observations[i], steps[i], epsilons[i], keys[i])
+        actions[i] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
     return actions
 
 
@@ -323,48 +371,57 @@ def propose_all(
     tables: Table,
     log: Log,
     rule: Rule,
-    copies: Any,
+    seats: Seats,
+    ids: Any,
     observations: Any,
-    steps: Any,
     epsilons: Any,
-    keys: Any,
 ) -> Any:
-    """What every tree of each of the ``copies`` (n,) proposes, (n, n_trees)."""
+    """What every tree proposes in each of the slots ``ids`` (n,), (n, n_trees)."""
     following, totals = _scratch(forest, log)
-    proposals = np.empty((len(copies), len(forest.roots)), dtype=np.int32)
-    for i in range(len(copies)):
-        table = _copy_of(tables, copies[i])
+    proposals = np.empty((len(ids), len(forest.roots)), dtype=np.int32)
+    for i in range(len(ids)):
+        slot = ids[i]
+        copy = seats.player[slot]
+        table = _copy_of(tables, copy)
         for tree in range(len(forest.roots)):
-            _catch_up(forest, table, log, copies[i], tree, rule, following, totals)
-            proposals[i, tree] = _propose(
-                forest, table, log, copies[i], tree, observations[i], steps[i], epsilons[i], keys[i]
-            )
+            _catch_up(forest, table, log, copy, tree, rule, following, totals)
+            proposals[i, tree] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
     return proposals
 
 
 @njit(nogil=True, cache=True)
 def write_log(
     log: Log,
-    copies: Any,
+    rule: Rule,
+    seats: Seats,
+    ids: Any,
     observations: Any,
-    steps: Any,
     actions: Any,
-    rewards: Any,
     after: Any,
-    bootstraps: Any,
-) -> None:
-    """Append each copy's transition: from ``observations`` to ``after``, both (n, n_features)."""
-    for i in range(len(copies)):
-        copy = copies[i]
+    rewards: Any,
+    terminated: Any,
+    truncated: Any,
+) -> bool:
+    """Append the transition of each of the slots ``ids`` (n,); whether the log is now full.
+
+    ``observations`` (n_slots, n_features) become ``after`` (n, n_features).
+    """
+    full = False
+    for i in range(len(ids)):
+        slot = ids[i]
+        copy = seats.player[slot]
         k = log.length[copy]
-        log.begins[copy, k] = steps[i] == 0
+        log.begins[copy, k] = seats.step[slot] == 0
         for feature in range(after.shape[1]):  # a slice here would take numba seconds to compile
-            log.before[copy, feature, k] = observations[i, feature]
+            log.before[copy, feature, k] = observations[slot, feature]
             log.after[copy, feature, k] = after[i, feature]
+            observations[slot, feature] = after[i, feature]
         log.actions[copy, k] = actions[i]
         log.rewards[copy, k] = rewards[i]
-        log.bootstraps[copy, k] = bootstraps[i]
+        log.bootstraps[copy, k] = _bootstraps(terminated[i], truncated[i], rule)
         log.length[copy] = k + 1
+        full |= k + 1 == log.actions.shape[1]
+    return full
 
 
 @njit(nogil=True, cache=True)

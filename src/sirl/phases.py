@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sirl import kernels
 from sirl.forest import Forest
-from sirl.kernels import Rule, make_log, make_table, repeat_table
-from sirl.keys import Key, Keys, episode_seeds, fold_all, uniforms
+from sirl.kernels import Rule, Seats, make_log, make_table, repeat_table
+from sirl.keys import Key, Keys, episode_seeds, fold_all
 from sirl.simulators import Ids, Simulator, Step
 from sirl.voting import COUNTING, ELECTING
 
@@ -48,7 +48,6 @@ class Learning(NamedTuple):
     """The settings of Q-learning that the phases need."""
 
     rule: Rule
-    bootstrap: str
     epsilons: NDArray[np.float64]
     """ε of each episode of the order, (n_episodes,)."""
     first_episode: int
@@ -145,7 +144,7 @@ def collaborate(arena: Arena, order: CollaborativeOrder) -> CollaborativeResult:
     slots = _Slots(arena.simulator, len(order.copies), len(order.learning.epsilons))
     players = _Together(arena, order, slots)
     slots.run(players)
-    kernels.learn_log(order.forest, players.tables, players.log, order.learning.rule)
+    players.learn_rest()
     knowledge = Knowledge(players.tables.q_values, players.tables.visits)
     return CollaborativeResult(knowledge, int(slots.lengths.sum()))
 
@@ -189,9 +188,10 @@ class _Slots:
         n = min(simulator.n_slots, n_players)
         self.simulator, self.n_players, self.n_episodes = simulator, n_players, n_episodes
         self.ids: Ids = np.arange(n, dtype=np.int32)
-        self.player = np.arange(n, dtype=np.int64)
-        self.episode = np.zeros(n, dtype=np.int64)
-        self.step = np.zeros(n, dtype=np.int64)
+        """Slots with an episode under way."""
+        self.seats = Seats(
+            np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.uint64)
+        )
         self.waiting = n
         self.returns = np.zeros((n_players, n_episodes))
         self.lengths = np.zeros((n_players, n_episodes), dtype=np.int64)
@@ -206,27 +206,32 @@ class _Slots:
             if not ids.size:
                 return
             out = self.simulator.step(ids, players.act(ids))
-            self.returns[self.player[ids], self.episode[ids]] += out.rewards
             players.learn(ids, out)
-            self.step[ids] += 1
-            ended = out.terminated | out.truncated
-            fresh = self._next_episodes(ids[ended]) if ended.any() else ids[:0]
+            over = kernels.end_step(self.seats, ids, out.rewards, out.terminated, out.truncated, self.returns)
+            fresh = self._next_episodes(over) if over.size else over
 
     def _next_episodes(self, over: Ids) -> Ids:
         """After the episodes in the slots ``over``: the slots in which a new one must begin."""
-        self.lengths[self.player[over], self.episode[over]] = self.step[over]
-        self.step[over] = 0
-        self.episode[over] += 1
-        finished = over[self.episode[over] == self.n_episodes]
+        player, episode, step, _ = self.seats
+        self.lengths[player[over], episode[over]] = step[over]
+        step[over] = 0
+        episode[over] += 1
+        finished = over[episode[over] == self.n_episodes]
         n_next = min(len(finished), self.n_players - self.waiting)
         taken, retired = finished[:n_next], finished[n_next:]
-        self.player[taken] = np.arange(self.waiting, self.waiting + n_next)
-        self.episode[taken] = 0
+        player[taken] = np.arange(self.waiting, self.waiting + n_next)
+        episode[taken] = 0
         self.waiting += n_next
         if not retired.size:
             return over
         self.ids = np.setdiff1d(self.ids, retired, assume_unique=True)
         return np.setdiff1d(over, retired, assume_unique=True)
+
+    def new_keys(self, ids: Ids, player_keys: Keys, first_episode: int) -> NDArray[np.int64]:
+        """Give the episodes that begin in ``ids`` the keys of their players and numbers; their seeds."""
+        player, episode, _, key = self.seats
+        key[ids] = fold_all(player_keys[player[ids]], episode[ids] + first_episode)
+        return episode_seeds(key[ids])
 
 
 class _Alone:
@@ -236,37 +241,23 @@ class _Alone:
         self.arena, self.order, self.slots = arena, order, slots
         self.table = make_table(*order.knowledge)
         self.tree_keys = fold_all(order.key, order.individuals)
-        self.keys = np.zeros(len(slots.ids), dtype=np.uint64)
         self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
         self.actions = np.zeros(0, dtype=np.int32)
 
     def seeds(self, ids: Ids) -> NDArray[np.int64]:
-        episodes = self.slots.episode[ids] + self.order.learning.first_episode
-        self.keys[ids] = fold_all(self.tree_keys[self.slots.player[ids]], episodes)
-        return episode_seeds(self.keys[ids])
+        return self.slots.new_keys(ids, self.tree_keys, self.order.learning.first_episode)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
-        self.leaves[ids] = kernels.walk_each(self.order.forest, self.slots.player[ids], observations)
+        self.leaves[ids] = kernels.walk_each(self.order.forest, self.slots.seats.player[ids], observations)
 
     def act(self, ids: Ids) -> NDArray[Any]:
-        slots = self.slots
-        epsilons = self.order.learning.epsilons[slots.episode[ids]]
-        self.actions = kernels.act_each(self.table, self.leaves[ids], epsilons, self.keys[ids], slots.step[ids])
+        epsilons = self.order.learning.epsilons
+        self.actions = kernels.act_each(self.table, self.slots.seats, ids, self.leaves, epsilons)
         return np.asarray(self.arena.actions[self.actions])
 
     def learn(self, ids: Ids, out: Step) -> None:
-        learning = self.order.learning
-        self.leaves[ids] = kernels.learn_each(
-            self.order.forest,
-            self.table,
-            self.slots.player[ids],
-            self.leaves[ids],
-            self.actions,
-            out.rewards,
-            out.observations,
-            _bootstraps(out, learning.bootstrap),
-            learning.rule,
-        )
+        rule, seats = self.order.learning.rule, self.slots.seats
+        kernels.learn_each(self.order.forest, self.table, rule, seats, ids, self.leaves, self.actions, *out)
 
 
 class _Together:
@@ -279,51 +270,37 @@ class _Together:
         n_features = order.forest.weights.shape[1]
         self.log = make_log(n_copies, n_features, n_trees, _LOG_CAPACITY)
         self.copy_keys = fold_all(order.key, order.copies)
-        self.keys = np.zeros(len(slots.ids), dtype=np.uint64)
         self.observations = np.zeros((len(slots.ids), n_features))
         self.actions = np.zeros(0, dtype=np.int32)
 
     def seeds(self, ids: Ids) -> NDArray[np.int64]:
-        episodes = self.slots.episode[ids] + self.order.learning.first_episode
-        self.keys[ids] = fold_all(self.copy_keys[self.slots.player[ids]], episodes)
-        return episode_seeds(self.keys[ids])
+        return self.slots.new_keys(ids, self.copy_keys, self.order.learning.first_episode)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
         self.observations[ids] = observations
 
     def act(self, ids: Ids) -> NDArray[Any]:
-        order, slots = self.order, self.slots
-        steps, keys = slots.step[ids], self.keys[ids]
-        epsilons = order.learning.epsilons[slots.episode[ids]]
-        chances = _vote_chances(keys, steps)
-        what = (order.forest, self.tables, self.log, order.learning.rule)
-        when = (slots.player[ids], self.observations[ids], steps, epsilons, keys)
+        order, seats = self.order, self.slots.seats
+        chances = kernels.vote_chances(seats, ids)
+        who = (order.forest, self.tables, self.log, order.learning.rule)
         if order.voting in ELECTING:
             voters = ELECTING[order.voting](order.weights, chances)
-            self.actions = kernels.propose_one(*what, *when, voters)
+            self.actions = kernels.propose_one(*who, seats, ids, self.observations, order.learning.epsilons, voters)
         else:
-            proposals = kernels.propose_all(*what, *when)
+            proposals = kernels.propose_all(*who, seats, ids, self.observations, order.learning.epsilons)
             count, n_actions = COUNTING[order.voting], len(self.arena.actions)
             votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
             self.actions = np.array(votes, dtype=np.int32)
         return np.asarray(self.arena.actions[self.actions])
 
     def learn(self, ids: Ids, out: Step) -> None:
-        order, slots = self.order, self.slots
-        copies = slots.player[ids]
-        kernels.write_log(
-            self.log,
-            copies,
-            self.observations[ids],
-            slots.step[ids],
-            self.actions,
-            out.rewards,
-            out.observations,
-            _bootstraps(out, order.learning.bootstrap),
-        )
-        self.observations[ids] = out.observations
-        if self.log.length.max() == _LOG_CAPACITY:
-            kernels.learn_log(order.forest, self.tables, self.log, order.learning.rule)
+        rule, seats = self.order.learning.rule, self.slots.seats
+        if kernels.write_log(self.log, rule, seats, ids, self.observations, self.actions, *out):
+            self.learn_rest()
+
+    def learn_rest(self) -> None:
+        """Every tree catches up with all that has happened."""
+        kernels.learn_log(self.order.forest, self.tables, self.log, self.order.learning.rule)
 
 
 class _Finished:
@@ -336,10 +313,10 @@ class _Finished:
         self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
 
     def seeds(self, ids: Ids) -> NDArray[np.int64]:
-        return self.order.seeds.ravel()[self.slots.player[ids]]
+        return self.order.seeds.ravel()[self.slots.seats.player[ids]]
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
-        trees = self.trees[self.slots.player[ids]]
+        trees = self.trees[self.slots.seats.player[ids]]
         self.leaves[ids] = kernels.walk_each(self.order.forest, trees, observations)
 
     def act(self, ids: Ids) -> NDArray[Any]:
@@ -347,15 +324,3 @@ class _Finished:
 
     def learn(self, ids: Ids, out: Step) -> None:
         self.begin(ids, out.observations)
-
-
-def _vote_chances(keys: Keys, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """A vote's random number for each copy (n,), apart from the draws of the trees."""
-    return uniforms(fold_all(keys, np.ones(1)), steps)
-
-
-def _bootstraps(out: Step, rule: str) -> NDArray[np.bool_]:
-    """Whether the next state's value counts, (n,)."""
-    if rule == "always":
-        return np.ones_like(out.terminated)
-    return ~(out.terminated | out.truncated) if rule == "never" else ~out.terminated
