@@ -185,11 +185,11 @@ def test_errors_of_this_package_arrive_as_they_were(make: Any) -> None:
 
     with make(nothing) as engine:
         with pytest.raises(SirlError) as mistake:
-            engine.map(work, [SirlError("population = -1")])
-        assert str(mistake.value) == "population = -1"
+            engine.map(work, [SirlError("population = -1.")])
+        assert str(mistake.value) == "population = -1."
         with pytest.raises(EnvironmentFailure) as failure:
-            engine.map(work, [EnvironmentFailure("the reward is NaN", "line 7")])
-        assert str(failure.value) == "the reward is NaN"
+            engine.map(work, [EnvironmentFailure("the reward is NaN.", "line 7")])
+        assert str(failure.value) == "the reward is NaN."
         assert failure.value.details == "line 7"
 
 

@@ -109,7 +109,9 @@ def test_a_slot_whose_player_is_done_takes_the_next(forest, knowledge):
     simulator = Countdown(4)
     result = refine(Arena(simulator, ACTIONS), IndividualOrder(forest, knowledge, np.arange(11), LEARNING, KEY))
     assert sum(simulator.widths) == result.steps
-    full = next(i for i, width in enumerate(simulator.widths) if width < 4)  # from here on there is nobody left to take a seat
+    full = next(
+        i for i, width in enumerate(simulator.widths) if width < 4
+    )  # from here on there is nobody left to take a seat
     assert simulator.widths[:full] == [4] * full
     assert simulator.widths[full:] == sorted(simulator.widths[full:], reverse=True)
 

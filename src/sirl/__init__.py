@@ -48,6 +48,10 @@ _HOME = {
 }
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     # Names are imported when they are first used, so that `sirl --help` does not wait for numba.
     if name not in _HOME:

@@ -6,6 +6,7 @@ Heavy imports wait inside the commands, so that help and mistakes answer at once
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -32,13 +33,21 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that has no box characters gets question marks
+            stream.reconfigure(errors="replace")
+    if os.getcwd() not in sys.path:  # for module:Env-v0 with a module of the user's own
+        sys.path.append(os.getcwd())
     parser = _parser()
     options = parser.parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
     except SirlError as error:
-        print(f"sirl: error: {_sentence(error)}", file=sys.stderr)
+        print(f"sirl: error: {error}", file=sys.stderr)
+        return 1
+    except MemoryError:
+        print("sirl: error: memory has run out: use a smaller --population or fewer --workers.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("sirl: stopped.", file=sys.stderr)
@@ -48,20 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
 
 
-def _sentence(error: BaseException) -> str:
-    text = str(error)
-    return text if text.endswith((".", "?", "!")) else f"{text}."
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser that says which option was meant."""
 
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")
         if unknown != message:
+            first = unknown.split()[0].partition("=")[0]
             known = [name for action in self._actions for name in action.option_strings]
-            hint = did_you_mean(unknown.split()[0].partition("=")[0], known)
-            message = f"there is no option {unknown.split()[0]}{hint or f'; see {self.prog} --help'}"
+            what = f"there is no option {first}" if first.startswith("-") else f"{first!r} is one argument too many"
+            message = f"{what}{did_you_mean(first, known) or f'; see {self.prog} --help.'}"
         print(f"{self.prog}: error: {message}", file=sys.stderr)
         sys.exit(2)
 
@@ -211,65 +216,71 @@ def _train(options: argparse.Namespace) -> int:
         **settings,
     )
     _announce(run)
-    stopped: BaseException | None = None
     try:
         for _ in show_progress(run.generations(), run.settings.generations):
             pass
+        _report(run)
     except (KeyboardInterrupt, EnvironmentFailure) as reason:
-        stopped = reason
-    if stopped is None:
-        _report(run, options)
-        return 0
-    return _report_stop(run, stopped)
+        return _report_stop(run, reason)
+    return 0
 
 
 def _announce(run: Training) -> None:
     config, settings = run.config, run.settings
     print(
         f"{config.method} on {config.env}, seed {config.seed}: {settings.population} trees, up to "
-        f"{settings.generations} generations of {settings.episodes_per_generation():,} episodes, "
-        f"{run.workers} workers, {config.simulator} simulator → {run.directory.path if run.directory else '-'}",
+        f"{_count(settings.generations, 'generation')} of {_count(settings.episodes_per_generation(), 'episode')}, "
+        f"{_count(run.workers, 'worker')}, {config.simulator} simulator → {_place(run)}",
         flush=True,
     )
 
 
-def _report(run: Training, options: argparse.Namespace) -> None:
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _place(run: Training) -> str:
+    assert run.directory is not None  # the command line always gives one
+    return str(run.directory.path)
+
+
+def _report(run: Training) -> None:
     from sirl.evaluation import evaluate
     from sirl.progress import duration
 
     policy, history = run.champion, run.history
     print(f"\n{policy}\n")
-    score = evaluate(
-        policy,
-        options.env,
-        workers=options.workers,
-        max_steps=run.settings.max_steps,
-        env_options=run.config.env_options,
-    )
-    _print_score(policy, score)
+    try:
+        max_steps, env_options = run.settings.max_steps, run.config.env_options
+        score = evaluate(policy, workers=run.workers, max_steps=max_steps, env_options=env_options)
+    except EnvironmentFailure as failure:
+        if run.directory is not None:
+            run.directory.note("evaluation", failure)
+        raise
+    _print_score(policy, score, policy.task.env)
     episodes = sum(r.episodes for r in history)
     checks = sum(r.validation.episodes for r in history)
     print(
-        f"cost   {len(history)} generations, {episodes:,} episodes and {checks:,} more to choose the champion, "
-        f"{sum(r.steps for r in history):,} steps, {duration(sum(r.seconds for r in history))}"
+        f"cost   {_count(len(history), 'generation')}, {_count(episodes, 'episode')} and {checks:,} more to choose "
+        f"the champion, {sum(r.steps for r in history):,} steps, {duration(sum(r.seconds for r in history))}"
     )
     if run.settings.stop_at is not None and not run.state.solved:
         print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")
-    where = run.directory.path if run.directory else ""
+    where = _place(run)
     print(f"\nnext   sirl show {where}\n       sirl evaluate {where} --episodes 1000")
 
 
 def _report_stop(run: Training, reason: BaseException) -> int:
-    where = run.directory.path if run.directory else ""
+    where = _place(run)
     if run.state.champion is None:
         kept = "no generation had ended, so there is no champion yet"
     else:
-        kept = f"the champion of {run.state.generation} generations is kept in {where}/champion.json"
+        kept = f"the champion of {_count(run.state.generation, 'generation')} is kept in {where}/champion.json"
     if isinstance(reason, KeyboardInterrupt):
         print(f"\nsirl: stopped; {kept}.", file=sys.stderr)
         return 130
     print(
-        f"sirl: error: {_sentence(reason)}\nsirl: {kept}; what happened is in {where}/log.txt.",
+        f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.",
         file=sys.stderr,
     )
     return 1
@@ -280,21 +291,23 @@ def _evaluate(options: argparse.Namespace) -> int:
     from sirl.policy import load
 
     policy = load(options.model)
+    env_options, max_steps = _as_trained(options) if options.env is None else ({}, None)
     score = evaluate(
         policy,
         options.env,
         episodes=options.episodes,
         seed=options.seed,
         workers=options.workers,
-        max_steps=options.max_steps,
-        env_options=dict(options.env_option),
+        max_steps=options.max_steps if options.max_steps is not None else max_steps,
+        env_options=env_options | dict(options.env_option),
     )
+    env = options.env or policy.task.env
     if options.json:
         print(
             json.dumps(
                 {
                     "model": options.model,
-                    "env": options.env or policy.task.env,
+                    "env": env,
                     "seed": options.seed,
                     "mean": score.mean,
                     "std": score.std,
@@ -306,19 +319,34 @@ def _evaluate(options: argparse.Namespace) -> int:
             )
         )
         return 0
-    _print_score(policy, score)
+    _print_score(policy, score, env)
     if policy.origin.published_score is not None:
         mean, std = policy.origin.published_score
         print(f"paper  {mean:.2f} ± {std:.2f}")
     return 0
 
 
-def _print_score(policy: Policy, score: Evaluation) -> None:
+def _as_trained(options: argparse.Namespace) -> tuple[dict[str, Any], int | None]:
+    """The environment's options and the limit of steps that a run directory was trained with."""
+    from sirl.runs import read_config
+
+    if not os.path.exists(os.path.join(options.model, "config.toml")):
+        return {}, None
+    config = read_config(options.model)
+    return config.env_options, config.settings.max_steps
+
+
+def _print_score(policy: Policy, score: Evaluation, env: str) -> None:
     print(
-        f"score  {score.mean:.2f} ± {score.std:.2f} on {len(score.returns)} unseen episodes of {policy.task.env} "
+        f"score  {score.mean:.2f} ± {score.std:.2f} on {_count(len(score.returns), 'unseen episode')} of {env} "
         f"(worst {score.returns.min():.2f}, best {score.returns.max():.2f}, mean length {score.lengths.mean():.0f})\n"
-        f"size   {policy.tree.n_leaves} leaves, depth {policy.tree.depth}"
+        f"size   {_size(policy)}"
     )
+
+
+def _size(policy: Policy) -> str:
+    leaves = policy.tree.n_leaves
+    return f"{leaves} {'leaf' if leaves == 1 else 'leaves'}, depth {policy.tree.depth}"
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -327,14 +355,16 @@ def _show(options: argparse.Namespace) -> int:
 
     policy = load(options.model)
     origin = policy.origin
-    print(f"{policy.task.env}: {policy.tree.n_leaves} leaves, depth {policy.tree.depth}")
+    print(f"{policy.task.env}: {_size(policy)}")
     facts = [
-        f"{origin.method} {origin.note}".strip(),
+        origin.method,
+        origin.note,
         f"seed {origin.seed}" if origin.seed is not None else "",
         f"generation {origin.generation + 1}" if origin.generation is not None else "",
         f"validated at {origin.validation_score:.2f}" if origin.validation_score is not None else "",
         "paper's score {:.2f} ± {:.2f}".format(*origin.published_score) if origin.published_score else "",
     ]
-    print(", ".join(fact for fact in facts if fact))
+    if any(facts):
+        print(", ".join(fact for fact in facts if fact))
     print(f"\n{policy}\n\n{rules(policy.tree, policy.task.features, policy.menu)}")
     return 0

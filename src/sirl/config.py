@@ -262,8 +262,8 @@ def preset_settings(env_id: str, method: Method) -> Settings:
         raise SirlError(f"there is no method {method!r}{hint}")
     preset = presets().get(env_id)
     changes = dict(_OTHER_TASKS[method])
-    if method == "eldt":
-        changes["collaborative_iterations"] = 0
     if preset is not None:
         changes |= preset.settings | preset.methods.get(method, {})
+    if method == "eldt":  # whatever a task's settings say for all methods
+        changes["collaborative_iterations"] = 0
     return Settings().replace(**changes)

@@ -64,7 +64,7 @@ class ArenaRecipe:
 def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, Any] | None = None) -> Recipe:
     """The recipe for an id or a factory."""
     if isinstance(env, str):
-        return Recipe(env, None, dict(options or {}))
+        return Recipe(_with_version(env), None, dict(options or {}))
     if isinstance(env, gym.Env) or not callable(env):
         raise SirlError(
             "give an environment's id, or a function that makes one such as `lambda: MyEnv()`, not "
@@ -73,14 +73,21 @@ def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, A
     return Recipe(getattr(env, "__name__", type(env).__name__), env, dict(options or {}))
 
 
+def _with_version(env_id: str) -> str:
+    """An id without a version is the newest, as in Gymnasium; here, so that presets and files have its full name."""
+    if env_id in gym.registry:
+        return env_id
+    parts = (known.rpartition("-v") for known in gym.registry)
+    versions = [int(version) for base, _, version in parts if base == env_id and version.isdigit()]
+    return f"{env_id}-v{max(versions)}" if versions else env_id
+
+
 def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequence[str] | None = None) -> Task:
     """The task that a recipe's environment offers."""
     try:
         env = recipe()
         if not isinstance(env, gym.Env):
-            raise SirlError(
-                f"{recipe.name} made a {type(env).__name__}, not a Gymnasium environment: let it return a gymnasium.Env."
-            )
+            raise SirlError(f"{recipe.name} made a {type(env).__name__}: let it return a gymnasium.Env.")
         task = describe(env, recipe.name, features, actions)
         env.close()
         return task

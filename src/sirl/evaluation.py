@@ -71,8 +71,16 @@ def evaluate(
     """
     episodes, seed = checked("episodes", episodes, Episodes), checked("seed", seed, Seed)
     workers, max_steps = checked("workers", workers, Workers), checked("max_steps", max_steps, MaxSteps)
+    if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
+        raise SirlError(
+            f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
+            "that makes it or module:id."
+        )
     recipe = make_recipe(policy.task.env if env is None else env, env_options)
-    why = policy.task.mismatch(inspect(recipe))
+    task, actions = inspect(recipe), policy.tree.leaves.actions(policy.menu)
+    why = policy.task.mismatch(task)
+    if not why and ((actions < task.action_low) | (actions > task.action_high)).any():
+        why = f"its actions leave the bounds {task.action_low} to {task.action_high}"
     if why:
         raise SirlError(
             f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
@@ -80,7 +88,7 @@ def evaluate(
         )
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
     workers = min(workers or usable_cores(), -(-episodes // 8))
-    forest, actions = pack([policy.tree]), policy.tree.leaves.actions(policy.menu)
+    forest = pack([policy.tree])
     cuts = np.array_split(seeds, workers)
     orders = [PlayOrder(forest, actions, cut[None]) for cut in cuts]
     with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers, "processes") as engine:

@@ -33,7 +33,7 @@ from sirl.phases import (
     refine,
 )
 from sirl.spaces import Menu, Task, make_menu
-from sirl.tree import QLeaves, Tree
+from sirl.tree import QLeaves, Tree, simplify
 from sirl.voting import weigh
 
 
@@ -299,12 +299,12 @@ def _crown(
     settings = problem.settings
     scores = evaluated.fitness[evaluated.valid]
     if settings.crowning == "training":
-        best = _candidate(evaluated, int(np.argmax(scores)), state.generation)
+        best = _candidate(evaluated, int(np.argmax(scores)), state.generation, problem.menu)
         if state.champion is None or best.training_score > state.champion.training_score:
             return best, Spent()
         return state.champion, Spent()
     order = np.argsort(-scores, kind="stable")[: settings.candidates]
-    contenders = [_candidate(evaluated, int(tree), state.generation) for tree in order]
+    contenders = [_candidate(evaluated, int(tree), state.generation, problem.menu) for tree in order]
     if state.champion is not None:
         contenders.insert(0, state.champion)
     seeds = _fresh_seeds(problem, Stream.VALIDATION, state.generation, settings.validation_episodes)
@@ -316,12 +316,14 @@ def _crown(
     return champion, Spent(returns.size, steps)
 
 
-def _candidate(evaluated: _Evaluated, tree: int, generation: int) -> Champion:
+def _candidate(evaluated: _Evaluated, tree: int, generation: int, menu: Menu) -> Champion:
+    """A tree that may become champion, without the conditions that change nothing."""
     rows = slice(evaluated.forest.first_leaf[tree], evaluated.forest.first_leaf[tree + 1])
     leaves = QLeaves(evaluated.knowledge.q_values[rows].copy())
     individual = int(evaluated.valid[tree])
     score = float(evaluated.fitness[individual])
-    return Champion(evaluated.forest.tree(tree, leaves), generation, individual, score, None)
+    simple = simplify(evaluated.forest.tree(tree, leaves), menu)
+    return Champion(simple, generation, individual, score, None)
 
 
 def _confirm(champion: Champion | None, problem: Problem, generation: int, engine: Engine[Arena]) -> tuple[bool, Spent]:

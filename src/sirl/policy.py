@@ -120,7 +120,9 @@ class Policy:
             return _from_file(msgspec.json.decode(content, type=_File))
         except (msgspec.DecodeError, _Broken, RecursionError, UnicodeDecodeError) as error:
             reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error).rstrip(".")
-            raise SirlError(f"{name} is not a readable sirl policy ({reason}): give a file that sirl wrote.") from None
+            raise SirlError(
+                f"{name} is not a readable sirl policy ({reason}): correct it, or give one that sirl wrote."
+            ) from None
 
 
 def load(model: str | os.PathLike[str]) -> Policy:
@@ -137,8 +139,9 @@ def load(model: str | os.PathLike[str]) -> Policy:
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise SirlError(
-            f"{path} can't be read ({getattr(error, 'strerror', None) or error}): give a model file, a run directory that has a champion, "
+            f"{path} can't be read ({reason}): give a model file, a run directory that has a champion, "
             "or a name such as paper:LunarLander."
         ) from None
     return Policy.from_json(content, str(path))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from sirl.runs import Record
 
@@ -21,41 +23,47 @@ def _plain(records: Iterable[Record], generations: int) -> Iterator[None]:
     history: list[Record] = []
     for record in records:
         history.append(record)
-        print(f"generation {record.generation + 1}/{generations}  {describe(history, generations)}", flush=True)
+        standing = f"{describe(history)}  {time_left(history, generations)}"
+        print(f"generation {record.generation + 1}/{generations}  {standing}", flush=True)
         yield
 
 
 def _live(records: Iterable[Record], generations: int) -> Iterator[None]:
-    columns = (
+    bar = Progress(
         SpinnerColumn(),
         TextColumn("generation {task.completed:.0f}/{task.total:.0f}"),
         BarColumn(bar_width=20),
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
+    task = bar.add_task("", total=generations)
     history: list[Record] = []
-    with Progress(*columns, console=Console()) as display:
-        task = display.add_task("first generation", total=generations)
+    with Live(bar, console=Console()) as display:
         for record in records:
             history.append(record)
-            display.update(task, advance=1, description=describe(history, generations))
+            bar.update(task, advance=1, description=time_left(history, generations))
+            # On a line of its own: with the bar it would not fit into 80 columns.
+            display.update(Group(bar, Text(describe(history))))
             yield
 
 
-def describe(history: list[Record], generations: int) -> str:
-    """The state of a run in one line."""
+def describe(history: list[Record]) -> str:
+    """Where a run stands, in one line."""
     last = history[-1]
-    episodes = sum(r.episodes for r in history)
     parts = [f"best {last.best:.1f}", f"mean {last.mean:.1f}"]
     if last.champion is not None:
         score = last.champion.validation_score
         shown = last.champion.training_score if score is None else score
         parts.append(f"champion {shown:.1f} ({last.champion.leaves} leaves)")
-    parts += [f"{episodes:,} episodes", f"{last.steps / max(last.seconds, 1e-3):,.0f} steps/s"]
+    episodes = sum(r.episodes for r in history)
+    return "  ".join([*parts, f"{episodes:,} episodes", f"{last.steps / max(last.seconds, 1e-3):,.0f} steps/s"])
+
+
+def time_left(history: list[Record], generations: int) -> str:
+    """How long the run will still take if nothing stops it before, or how long it took."""
     recent = history[-5:]
     left = (generations - len(history)) * sum(r.seconds for r in recent) / len(recent)
-    parts.append(f"{duration(left)} left at most" if left else f"{duration(sum(r.seconds for r in history))}")
-    return "  ".join(parts)
+    return f"{duration(left)} left at most" if left else f"{duration(sum(r.seconds for r in history))} in all"
 
 
 def duration(seconds: float) -> str:

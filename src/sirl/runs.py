@@ -17,7 +17,7 @@ import msgspec
 import tomli_w
 
 from sirl.config import Settings
-from sirl.errors import SirlError
+from sirl.errors import EnvironmentFailure, SirlError
 from sirl.evolution import Champion, Spent, Summary
 from sirl.policy import Policy
 
@@ -55,6 +55,13 @@ class ChampionRecord(msgspec.Struct, frozen=True):
         )
 
 
+class Cost(msgspec.Struct, frozen=True):
+    """What a generation spent in one phase."""
+
+    episodes: int
+    steps: int
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the history: a generation."""
 
@@ -63,10 +70,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     median: float
     invalid: int
-    collaborative: Spent
-    """Episodes and steps of the phase."""
-    individual: Spent
-    validation: Spent
+    collaborative: Cost
+    individual: Cost
+    validation: Cost
     """Outside the paper's budget."""
     champion: ChampionRecord | None
     seconds: float
@@ -75,8 +81,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     @staticmethod
     def of(summary: Summary, champion: Champion | None, seconds: float) -> Record:
         """A generation's line."""
+        fields: dict[str, Any] = {
+            name: Cost(*value) if isinstance(value, Spent) else value for name, value in summary._asdict().items()
+        }
         best = ChampionRecord.of(champion) if champion is not None else None
-        return Record(**summary._asdict(), champion=best, seconds=round(seconds, 3))
+        return Record(**fields, champion=best, seconds=round(seconds, 3))
 
     @property
     def episodes(self) -> int:
@@ -121,10 +130,10 @@ class RunDirectory:
         with _writable(self.champion):
             policy.save(self.champion)
 
-    def note(self, text: str) -> None:
-        """Append to the log."""
-        with _writable(self.log), self.log.open("a", encoding="utf-8") as file:
-            file.write(text.rstrip() + "\n")
+    def note(self, when: str, failure: EnvironmentFailure) -> None:
+        """Append what an environment did to the log."""
+        with _writable(self.log), self.log.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{when}: {failure}\n{failure.details}".rstrip() + "\n")
 
 
 def read_history(path: str | os.PathLike[str]) -> list[Record]:

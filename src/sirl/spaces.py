@@ -61,7 +61,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                     f"this policy looks at a number from {self.observation_start} to {last} but got {observations}: "
                     f"use it on {self.env}."
                 )
-            return places.astype(np.float64)
+            return np.asarray(places, dtype=np.float64)
         if array.shape[-1:] != (self.n_features,):
             raise SirlError(
                 f"this policy looks at {self.n_features} features ({', '.join(self.features)}) but got an "
@@ -217,7 +217,7 @@ def _levels(task: Task, settings: Settings) -> NDArray[np.float64]:
     low, high = np.array(task.action_low)[:, None], np.array(task.action_high)[:, None]
     if settings.action_scale == "bounds":
         levels = np.clip(low + (unit + 1.0) / 2.0 * (high - low), low, high)  # rounding may lead an ulp too far
-        return np.rint(levels) if np.dtype(task.action_dtype).kind in "iu" else levels
+        return np.asarray(np.rint(levels) if np.dtype(task.action_dtype).kind in "iu" else levels)
     outside = np.flatnonzero((low > -1.0) | (high < 1.0))
     if outside.size:
         joint = outside[0]

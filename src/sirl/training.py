@@ -79,7 +79,7 @@ class Training:
                     yield self._keep(before, Record.of(summary, self.state.champion, seconds))
             except EnvironmentFailure as failure:
                 if self.directory is not None:
-                    self.directory.note(f"In generation {self.state.generation + 1}: {failure}\n{failure.details}")
+                    self.directory.note(f"generation {self.state.generation + 1}", failure)
                 raise
 
     def _keep(self, before: State, record: Record) -> Record:

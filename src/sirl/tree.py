@@ -46,12 +46,12 @@ class FixedLeaves(NamedTuple):
         return self.values.astype(menu.values.dtype)
 
     def label(self, leaf: int, menu: Menu) -> str:
-        """What a person reads at a leaf."""
+        """What a person reads at a leaf: the name of the menu's action that is the same to two digits, if any."""
         value = self.values[leaf]
-        if value.ndim == 0:
-            where = np.flatnonzero(menu.values == value)
-            return menu.names[int(where[0])] if where.size else f"{value}"
-        return "[" + ", ".join(f"{v:.4g}" for v in value) + "]"
+        near = np.abs(menu.values - value).reshape(len(menu.values), -1).max(axis=1) < 0.005
+        if near.any():
+            return menu.names[int(near.argmax())]
+        return f"[{', '.join(f'{v:.4g}' for v in np.atleast_1d(value))}]"
 
 
 Leaves = QLeaves | FixedLeaves
@@ -114,3 +114,53 @@ def _weigh(weights: NDArray[np.float64], observations: NDArray[np.float64]) -> N
     for feature in range(weights.shape[1]):
         total += weights[:, feature] * observations[:, feature]
     return total
+
+
+def simplify(tree: Tree, menu: Menu) -> Tree:
+    """The same policy without what changes nothing: every observation still gets the action it got.
+
+    Left out are conditions whose outcome is known on the way to them (no weights at all, or the same weighted sum
+    compared before), and conditions whose two branches come to the same action; there the first leaf stays.
+    """
+    actions = tree.leaves.actions(menu)
+    kept: list[_Kept] = []
+
+    def visit(node: int, known: dict[bytes, tuple[float, float]]) -> int:
+        """Rebuild below a node, with what is known of weighted sums (at least, below); its new number."""
+        if node < 0:
+            return node
+        weights, threshold = tree.weights[node], float(tree.thresholds[node])
+        row = weights.tobytes()
+        low, high = known.get(row, (-np.inf, np.inf)) if weights.any() else (0.0, np.nextafter(0.0, 1.0))
+        yes, no = tree.children[node].tolist()
+        if threshold >= high:
+            return visit(yes, known)
+        if threshold <= low:
+            return visit(no, known)
+        place = len(kept)
+        kept.append(_Kept(node, 0, 0))
+        on_yes = visit(yes, known | {row: (low, threshold)})
+        on_no = visit(no, known | {row: (threshold, high)})
+        if on_yes < 0 and on_no < 0 and np.array_equal(actions[~on_yes], actions[~on_no]):
+            del kept[place:]
+            return on_yes
+        kept[place] = _Kept(node, on_yes, on_no)
+        return place
+
+    root = visit(tree.root, {})
+    order = [~child for split in kept for child in (split.if_true, split.if_false) if child < 0] or [~root]
+    leaf_numbers = {leaf: number for number, leaf in enumerate(sorted(order))}
+    children = [[c if c >= 0 else ~leaf_numbers[~c] for c in (k.if_true, k.if_false)] for k in kept]
+    splits = np.array([k.split for k in kept], dtype=np.int64)
+    leaves = type(tree.leaves)(tree.leaves[0][sorted(order)])
+    return Tree(
+        tree.weights[splits], tree.thresholds[splits], np.array(children, dtype=np.int32).reshape(-1, 2), leaves
+    )
+
+
+class _Kept(NamedTuple):
+    """A split that stays: its old number, and its children by their new ones (~ the old leaf)."""
+
+    split: int
+    if_true: int
+    if_false: int

@@ -1,0 +1,112 @@
+"""The engine of a Ray cluster, for populations that outgrow one machine (extra ``sirl[ray]``).
+
+Items travel to the cluster and back as the same messages that local worker processes get. Ray runs an item again
+elsewhere when its worker or node is lost; since an item's result depends on the item alone, nobody can tell. A
+worker keeps its context from one item to the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cloudpickle
+
+from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace
+from sirl.engine.messages import answer_call, decode_answer, encode_call
+from sirl.errors import EnvironmentFailure, SirlError
+
+_workplaces: dict[bytes, Workplace[Any]] = {}
+"""In a Ray worker: the one context that it serves, by the digest of its recipe."""
+
+
+class RayCluster(Engine[Context]):
+    """Runs items on the workers of a Ray cluster.
+
+    Args:
+        context: makes what the mapped functions work with; called in each Ray worker, at its first item.
+        address: of a running cluster, ``auto`` for the one that this machine belongs to; without it, Ray is started
+            on this machine alone.
+        timeout: seconds after which an item counts as hung.
+        attempts: how many workers or nodes an item may lose before it counts as failed.
+    """
+
+    def __init__(
+        self,
+        context: Callable[[], Context],
+        address: str | None = None,
+        timeout: float | None = None,
+        attempts: int = 5,
+    ):
+        self._ray = ray = _connect(address)
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._timeout = timeout
+        self._attempts = attempts
+        self._recipe = ray.put(bytes(cloudpickle.dumps(context)))
+        self._serve = ray.remote(num_cpus=1, max_retries=attempts - 1)(_serve)
+        self._closed = False
+
+    def map(self, function: Callable[[Context, Item], Result], items: Sequence[Item]) -> list[Result]:
+        """See `Engine.map`. An item whose worker or node is lost runs again elsewhere."""
+        if self._closed:
+            raise ClosedError
+        calls = [self._serve.remote(self._recipe, encode_call(function, item)) for item in items]
+        try:
+            return [
+                self._result(call, number, item) for number, (call, item) in enumerate(zip(calls, items, strict=True))
+            ]
+        except BaseException:
+            for call in calls:
+                self._ray.cancel(call, force=True)
+            raise
+
+    def close(self) -> None:
+        """See `Engine.close`. The cluster goes on; a worker drops its context when it serves another."""
+        self._closed = True
+
+    def _result(self, call: Any, number: int, item: object) -> Any:
+        errors = self._ray.exceptions
+        name = f"item {number} ({getattr(item, 'label', 'no label')})"
+        try:
+            answer = self._ray.get(call, timeout=self._timeout)
+        except errors.GetTimeoutError:
+            raise EnvironmentFailure(
+                f"{name} gave no result in {self._timeout:g} seconds: its environment hangs, or --hang-limit is too "
+                "short for it"
+            ) from None
+        except errors.RayError as error:
+            raise EnvironmentFailure(
+                f"{name} was lost with its Ray worker {self._attempts} times ({type(error).__name__}): its environment "
+                "crashes, memory runs out, or nodes keep leaving the cluster",
+                str(error),
+            ) from None
+        return decode_answer(answer)
+
+
+def _connect(address: str | None) -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise SirlError("the ray engine needs Ray: run `pip install 'sirl[ray]'`.") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level="error")
+        except (ConnectionError, ValueError) as error:
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise SirlError(
+                f"no Ray cluster answers at {address!r} ({reason}): start one with `ray start --head`, or leave out "
+                "--address to start one here."
+            ) from None
+    return ray
+
+
+def _serve(recipe: bytes, call: bytes) -> bytes:
+    """Answer a call in a Ray worker."""
+    digest = hashlib.sha256(recipe).digest()
+    if digest not in _workplaces:
+        for workplace in _workplaces.values():  # of an earlier run: a worker outlives the runs that it serves
+            workplace.close()
+        _workplaces.clear()
+        _workplaces[digest] = Workplace(cloudpickle.loads(recipe))
+    return answer_call(_workplaces[digest], call)

@@ -1,0 +1,336 @@
+"""The command line as a user meets it: what it prints, what it leaves behind, how it refuses."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import sirl
+from conftest import TINY, TINY_FLAGS, Tiny
+from sirl import cli, progress, training
+from sirl.runs import read_config, read_history
+
+
+def test_training_from_the_first_line_to_the_last(sirl_command):
+    code, out, err = sirl_command("train", "CartPole-v1", *TINY_FLAGS)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == (
+        "sirl-lb on CartPole-v1, seed 0: 20 trees, up to 2 generations of 22 episodes, 1 worker, gymnasium simulator "
+        "→ runs/CartPole-v1-sirl-lb-0"
+    )
+    for number, line in enumerate(lines[1:3], start=1):
+        assert re.fullmatch(
+            rf"generation {number}/2  best [\d.]+  mean [\d.]+  champion [\d.]+ \(\d+ leaves\)  [\d,]+ episodes  "
+            r"[\d,]+ steps/s  \d+:\d\d( left at most| in all)",
+            line,
+        )
+    policy = sirl.load("runs/CartPole-v1-sirl-lb-0")
+    assert str(policy) in out
+    assert re.search(r"^score  [\d.]+ ± [\d.]+ on 100 unseen episodes of CartPole-v1 \(worst .*\)$", out, re.MULTILINE)
+    assert re.search(r"^size   \d+ leaves, depth \d+$", out, re.MULTILINE)
+    assert re.search(
+        r"^cost   2 generations, \d+ episodes and \d+ more to choose the champion, .* steps, 0:0\d$", out, re.MULTILINE
+    )
+    assert "next   sirl show runs/CartPole-v1-sirl-lb-0\n" in out
+    assert {file.name for file in Path("runs/CartPole-v1-sirl-lb-0").iterdir()} == {
+        "champion.json", "config.toml", "history.jsonl",
+    }  # fmt: skip
+    assert read_config("runs/CartPole-v1-sirl-lb-0").settings.population == 20
+    assert len(read_history("runs/CartPole-v1-sirl-lb-0")) == 2
+
+
+def test_a_second_run_takes_another_directory(sirl_command, register):
+    env = register(Tiny)
+    for _ in range(2):
+        assert sirl_command("train", env, *TINY_FLAGS).code == 0
+    assert sorted(path.name for path in Path("runs").iterdir()) == ["Tiny-v0-sirl-lb-0", "Tiny-v0-sirl-lb-0-2"]
+
+
+def test_a_goal_that_is_reached_and_one_that_is_not(sirl_command, register):
+    env = register(Tiny)
+    code, out, _ = sirl_command("train", env, "--stop-at", "-5", *TINY_FLAGS)
+    assert code == 0
+    assert "generation 1/2" in out
+    assert "generation 2/2" not in out
+    assert "no champion held" not in out
+    assert (
+        "note   no champion held 99 yet: raise --generations"
+        in sirl_command("train", env, "--stop-at", "99", *TINY_FLAGS).out
+    )
+
+
+def test_names_and_options_from_the_command_line(sirl_command, register):
+    env = register(lambda size=2: Tiny(spaces.Box(-1, 1, (size,))))
+    names = ["--features", "height, speed, heat", "--actions", "brake,go", "--env-option", "size=3"]
+    assert sirl_command("train", env, "--out", "run", *names, *TINY_FLAGS).code == 0
+    policy = sirl.load("run")
+    assert policy.task.features == ["height", "speed", "heat"]
+    assert policy.menu.names == ["brake", "go"]
+    # The run directory knows the options that its environment needs; a file alone does not.
+    assert sirl_command("evaluate", "run", "--episodes", 2).code == 0
+    assert "3 features against 2" in sirl_command("evaluate", "run/champion.json", "--episodes", 2).err
+    assert sirl_command("evaluate", "run/champion.json", "--episodes", 2, "--env-option", "size=3").code == 0
+
+
+def test_evaluate(sirl_command):
+    code, out, err = sirl_command("evaluate", "paper:InvertedPendulum", "--episodes", 3)
+    assert (code, err) == (0, "")
+    assert out == (
+        "score  1000.00 ± 0.00 on 3 unseen episodes of InvertedPendulum-v4 "
+        "(worst 1000.00, best 1000.00, mean length 1000)\n"
+        "size   2 leaves, depth 1\n"
+        "paper  1000.00 ± 0.00\n"
+    )
+
+
+def test_evaluate_elsewhere_as_json(sirl_command, register):
+    pole = register(lambda: gym.make("InvertedPendulum-v5"), "Pole-v0")
+    _, out, _ = sirl_command(
+        "evaluate", "paper:InvertedPendulum", "--env", pole, "--episodes", 2, "--max-steps", 9, "--json"
+    )
+    assert json.loads(out) == {
+        "model": "paper:InvertedPendulum", "env": "Pole-v0", "seed": 0, "mean": 9.0, "std": 0.0, "leaves": 2,
+        "depth": 1, "returns": [9.0, 9.0], "lengths": [9, 9],
+    }  # fmt: skip
+    text = sirl_command("evaluate", "paper:InvertedPendulum", "--env", pole, "--episodes", 1, "--max-steps", 9).out
+    assert "on 1 unseen episode of Pole-v0" in text
+
+
+def test_show(sirl_command):
+    code, out, err = sirl_command("show", "paper:InvertedPendulum")
+    assert (code, err) == (0, "")
+    assert out == (
+        "InvertedPendulum-v4: 2 leaves, depth 1\n"
+        "paper, printed for InvertedPendulum-v2, paper's score 1000.00 ± 0.00\n"
+        "\n"
+        "if -0.224·x - 5.024·theta - 0.684·v - 1.678·omega < 0.285\n"
+        "├─ yes → push +0.67\n"
+        "└─ no  → push -1\n"
+        "\n"
+        "A:  -0.224·x - 5.024·theta - 0.684·v - 1.678·omega < 0.285\n"
+        "\n"
+        "if A: push +0.67\n"
+        "if not A: push -1\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "show", None])
+def test_help_lists_everything(command, sirl_command):
+    code, out, _ = sirl_command(*[command] if command else [], "--help")
+    assert code == 0
+    expected = {
+        "train": ["--seed", "--out", *("--" + name.replace("_", "-") for name in sirl.Settings.__struct_fields__)],
+        "evaluate": ["MODEL", "--episodes", "--json", "--env"],
+        "show": ["MODEL", "paper:TASK"],
+        None: ["train", "evaluate", "show", "examples:"],
+    }[command]
+    assert all(re.search(rf"(?<!\S){re.escape(word)}(?!\w)", out) for word in expected)
+
+
+def test_a_terminal_without_box_characters(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert cli.main(["show", "paper:LunarLander"]) == 0
+    sys.stdout.flush()
+    assert b"fire main engine" in raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["train", "CartPole-v7"], "no environment is registered as 'CartPole-v7'; did you mean 'CartPole-v1'?"),
+        (["train", "Zzz-v0"], "no environment is registered as 'Zzz-v0'; write module:id if a module registers it."),
+        (["train", ""], "no environment is registered as ''"),
+        (["train", "no_such_module:Env-v0"], "No module named 'no_such_module'"),
+        (["train", "CarRacing-v3"], "CarRacing-v3 observes an image of shape (96, 96, 3)"),
+        (["train", "Blackjack-v1"], "Blackjack-v1 observes a Tuple"),
+        (["train", "CartPole-v1", "--poplation", "5"], "there is no option --poplation; did you mean '--population'?"),
+        (["train", "CartPole-v1", "--poplation=5"], "there is no option --poplation; did you mean '--population'?"),
+        (["train", "CartPole-v1", "Pendulum-v1"], "'Pendulum-v1' is one argument too many; see sirl train --help."),
+        (["train", "CartPole-v1", "--population", "-5"], "population = -5 is not allowed"),
+        (["train", "CartPole-v1", "--population", "9999999"], "codons: lower one of them."),
+        (["train", "CartPole-v1", "--seed", "-1"], "seed = -1 is not allowed"),
+        (["train", "CartPole-v1", "--workers", "0"], "workers = 0 is not allowed"),
+        (["train", "CartPole-v1", "--epsilon", "nan"], "epsilon = nan is not allowed"),
+        (["train", "CartPole-v1", "--features", "a,b"], "features needs 4 different names, got 2: a, b."),
+        (["train", "CartPole-v1", "--env-option", "nonsense=1"], "nonsense"),
+        (["train", "CartPole-v1", "--out", "full"], "full already exists and is not empty"),
+        (["train", "CartPole-v1", "--out", "full/file/run"], "full/file/run can't be written (Not a directory)"),
+        (["train", "CartPole-v1", "--simulator", "mujoco"], "use --simulator gymnasium."),
+        (["evaluate", "paper:InvertedPendulum", "--env", "CartPole-v1"], "can't play CartPole-v1"),
+        (["evaluate", "paper:InvertedPendulum", "--episodes", "0"], "episodes = 0 is not allowed"),
+        (["evaluate", "paper:InvertedPendulum", "--seed", "-1"], "seed = -1 is not allowed"),
+        (["evaluate", "paper:InvertedPendulum", "--workers", "-1"], "workers = -1 is not allowed"),
+        (["evaluate", "paper:InvertedPendulum", "--max-steps", "0"], "max_steps = 0 is not allowed"),
+        (["evaluate", "full/file"], "full/file is not a readable sirl policy"),
+        (["show", "full"], "full/champion.json can't be read (No such file or directory)"),
+        (["show", "paper:Lunarlander"], "did you mean 'LunarLander'?"),
+    ],
+)
+def test_bad_input_gets_one_sentence(arguments, reason, refusal, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("something")
+    assert reason in refusal(*arguments)
+    assert {path.name for path in tmp_path.iterdir()} == {"full"}
+    assert (tmp_path / "full" / "file").read_text() == "something"
+
+
+@pytest.mark.parametrize("arguments", [[], ["trian"], ["train"], ["train", "X-v0", "--population", "many"], ["show"]])
+def test_bad_usage(arguments, sirl_command):
+    code, _, err = sirl_command(*arguments)
+    assert code == 2
+    assert re.fullmatch(r"sirl.*: error: .*\n", err)
+
+
+def explode(*_):
+    raise RuntimeError("the motor is on fire")
+
+
+@pytest.mark.parametrize(
+    ("factory", "reason"),
+    [
+        (explode, "Tiny-v0 raised RuntimeError: the motor is on fire in make; fix the environment."),
+        (lambda: Tiny(action_space=spaces.Box(-np.inf, np.inf, (1,))), "Tiny-v0 has an unbounded action"),
+        (lambda: Tiny(spaces.Dict(a=spaces.Discrete(2))), "Tiny-v0 observes a Dict"),
+    ],
+)
+def test_an_environment_that_can_not_be_used(factory, reason, refusal, register):
+    assert reason in refusal("train", register(factory), *TINY_FLAGS)
+
+
+@pytest.mark.parametrize("broken", [{"in_reset": explode}, {"behave": explode}], ids=["reset", "step"])
+def test_an_environment_that_never_works(broken, sirl_command, register):
+    code, _, err = sirl_command("train", register(lambda: Tiny(**broken)), "--out", "run", *TINY_FLAGS)
+    assert code == 1
+    assert re.search(
+        r"^sirl: error: Tiny-v0 raised RuntimeError: the motor is on fire in \w+; fix the environment\.$", err, re.M
+    )
+    assert "no generation had ended, so there is no champion yet; what happened is in run/log.txt." in err
+    assert "Traceback" in Path("run/log.txt").read_text()
+
+
+def test_an_environment_that_breaks_in_the_third_generation(sirl_command, register):
+    history = Path("run/history.jsonl")
+
+    def behave(_):
+        if history.exists() and history.read_text().count("\n") == 2:
+            explode()
+
+    env = register(lambda: Tiny(behave=behave))
+    code, out, err = sirl_command("train", env, "--out", "run", *TINY_FLAGS, "--generations", 5)
+    assert code == 1
+    assert "generation 2/5" in out
+    assert err.splitlines() == [
+        "sirl: error: Tiny-v0 raised RuntimeError: the motor is on fire in step; fix the environment.",
+        "sirl: the champion of 2 generations is kept in run/champion.json; what happened is in run/log.txt.",
+    ]
+    assert len(read_history("run")) == 2
+    assert sirl.load("run").task.env == "Tiny-v0"
+    assert "Traceback" in Path("run/log.txt").read_text()
+
+
+def test_an_environment_that_breaks_in_the_last_evaluation(sirl_command, register):
+    history = Path("run/history.jsonl")
+    env = register(lambda: Tiny(behave=lambda _: explode() if history.exists() else None))
+    code, out, err = sirl_command("train", env, "--out", "run", *TINY_FLAGS, "--generations", 1)
+    assert code == 1
+    assert str(sirl.load("run")) in out
+    assert "the champion of 1 generation is kept in run/champion.json" in err
+    assert Path("run/log.txt").read_text().startswith("evaluation: Tiny-v0 raised RuntimeError")
+
+
+def test_stop_keeps_the_champion(sirl_command, register, monkeypatch):
+    def interrupted(state, problem, engine):
+        if state.generation == 2:
+            raise KeyboardInterrupt
+        return real(state, problem, engine)
+
+    real = training.next_generation
+    monkeypatch.setattr(training, "next_generation", interrupted)
+    code, _, err = sirl_command("train", register(Tiny), "--out", "run", *TINY_FLAGS, "--generations", 5)
+    assert code == 130
+    assert err == "\nsirl: stopped; the champion of 2 generations is kept in run/champion.json.\n"
+    assert len(read_history("run")) == 2
+    assert sirl.load("run").task.env == "Tiny-v0"
+
+
+def test_memory_that_runs_out(refusal, register, monkeypatch):
+    def hungry(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(training, "next_generation", hungry)
+    assert "memory has run out: use a smaller --population" in refusal("train", register(Tiny), *TINY_FLAGS)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_real_ctrl_c(tmp_path, workers):
+    # A process that was started in the background may have inherited that it ignores the signal.
+    heed = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heed}; from sirl.cli import main; sys.exit(main())", "train", "CartPole-v1"]
+    flags = [*TINY_FLAGS, "--workers", workers, "--generations", "1000000", "--out", "run"]
+    with subprocess.Popen(
+        [*command, *flags], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        for line in run.stdout:
+            if line.startswith("generation 2/"):
+                break
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=60)
+    assert re.fullmatch(r"\nsirl: stopped; the champion of \d+ generations is kept in run/champion\.json\.\n", err)
+    assert run.returncode == 130
+    assert sirl.load(tmp_path / "run").task.env == "CartPole-v1"
+    assert len(read_history(tmp_path / "run")) >= 2
+
+
+def test_a_reader_that_leaves_early(tmp_path):
+    """As in ``sirl show … | head``."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = "import sys; from sirl.cli import main; sys.exit(main(['show', 'paper:LunarLander']))"
+    run = subprocess.run([sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert "Traceback" not in run.stderr
+
+
+def test_a_module_beside_the_user_is_found(tmp_path):
+    (tmp_path / "my_tasks.py").write_text(
+        "import gymnasium as gym\n"
+        "gym.register('Mine-v0', entry_point='gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=20)\n"
+    )
+    script = "import sys; sys.path[:] = [p for p in sys.path if p]; from sirl.cli import main; sys.exit(main())"
+    flags = [*TINY_FLAGS, "--generations", "1"]
+    run = subprocess.run(
+        [sys.executable, "-c", script, "train", "my_tasks:Mine-v0", *flags],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert (tmp_path / "runs" / "my_tasks-Mine-v0-sirl-lb-0" / "champion.json").exists()
+
+
+def test_a_live_display_on_a_terminal(monkeypatch):
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    run = sirl.Training(Tiny, **TINY)
+    assert len(list(progress.show_progress(run.generations(), 2))) == 2
+    last = screen.getvalue().split("\r")[-1]
+    assert "generation 2/2" in last
+    assert re.search(r"best .* mean .* champion .* episodes  [\d,]+ steps/s", last)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.6, "1:00"), (185, "3:05"), (7385, "2:03:05")])
+def test_durations(seconds, text):
+    assert progress.duration(seconds) == text
