@@ -39,11 +39,13 @@ def test_training_from_the_first_line_to_the_last(sirl_command):
     assert re.search(r"^score  [\d.]+ ± [\d.]+ on 100 unseen episodes of CartPole-v1 \(worst .*\)$", out, re.MULTILINE)
     assert re.search(r"^size   \d+ leaves, depth \d+$", out, re.MULTILINE)
     assert re.search(
-        r"^cost   2 generations, \d+ episodes and \d+ more to choose the champion, .* steps, 0:0\d$", out, re.MULTILINE
+        r"^cost   2 generations, \d+ episodes and \d+ more to choose the champion, .* steps, \d+:\d\d$",
+        out,
+        re.MULTILINE,
     )
     assert "next   sirl show runs/CartPole-v1-sirl-lb-0\n" in out
     assert {file.name for file in Path("runs/CartPole-v1-sirl-lb-0").iterdir()} == {
-        "champion.json", "config.toml", "history.jsonl",
+        ".lock", "champion.json", "checkpoints", "config.toml", "history.jsonl",
     }  # fmt: skip
     assert read_config("runs/CartPole-v1-sirl-lb-0").settings.population == 20
     assert len(read_history("runs/CartPole-v1-sirl-lb-0")) == 2
@@ -185,7 +187,7 @@ def test_bad_input_gets_one_sentence(arguments, reason, refusal, tmp_path):
     assert (tmp_path / "full" / "file").read_text() == "something"
 
 
-@pytest.mark.parametrize("arguments", [[], ["trian"], ["train"], ["train", "X-v0", "--population", "many"], ["show"]])
+@pytest.mark.parametrize("arguments", [[], ["trian"], ["train", "X-v0", "--population", "many"], ["show"]])
 def test_bad_usage(arguments, sirl_command):
     code, _, err = sirl_command(*arguments)
     assert code == 2
@@ -233,6 +235,7 @@ def test_an_environment_that_breaks_in_the_third_generation(sirl_command, regist
     assert err.splitlines() == [
         "sirl: error: Tiny-v0 raised RuntimeError: the motor is on fire in step; fix the environment.",
         "sirl: the champion of 2 generations is kept in run/champion.json; what happened is in run/log.txt.",
+        "sirl: to go on: sirl train --resume run",
     ]
     assert len(read_history("run")) == 2
     assert sirl.load("run").task.env == "Tiny-v0"
@@ -259,7 +262,10 @@ def test_stop_keeps_the_champion(sirl_command, register, monkeypatch):
     monkeypatch.setattr(training, "next_generation", interrupted)
     code, _, err = sirl_command("train", register(Tiny), "--out", "run", *TINY_FLAGS, "--generations", 5)
     assert code == 130
-    assert err == "\nsirl: stopped; the champion of 2 generations is kept in run/champion.json.\n"
+    assert err == (
+        "\nsirl: stopped; the champion of 2 generations is kept in run/champion.json.\n"
+        "sirl: to go on: sirl train --resume run\n"
+    )
     assert len(read_history("run")) == 2
     assert sirl.load("run").task.env == "Tiny-v0"
 
@@ -286,7 +292,11 @@ def test_a_real_ctrl_c(tmp_path, workers):
                 break
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=60)
-    assert re.fullmatch(r"\nsirl: stopped; the champion of \d+ generations is kept in run/champion\.json\.\n", err)
+    assert re.fullmatch(
+        r"\nsirl: stopped; the champion of \d+ generations is kept in run/champion\.json\.\n"
+        r"sirl: to go on: sirl train --resume run\n",
+        err,
+    )
     assert run.returncode == 130
     assert sirl.load(tmp_path / "run").task.env == "CartPole-v1"
     assert len(read_history(tmp_path / "run")) >= 2
@@ -325,7 +335,7 @@ def test_a_live_display_on_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setenv("COLUMNS", "80")
     run = sirl.Training(Tiny, **TINY)
-    assert len(list(progress.show_progress(run.generations(), 2))) == 2
+    assert len(list(progress.show_progress(run.generations(), 2, run.history))) == 2
     last = screen.getvalue().split("\r")[-1]
     assert "generation 2/2" in last
     assert re.search(r"best .* mean .* champion .* episodes  [\d,]+ steps/s", last)

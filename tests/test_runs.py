@@ -11,7 +11,14 @@ from sirl.errors import SirlError
 from sirl.runs import Config, RunDirectory, fresh_path, read_config, read_history
 
 CONFIG = Config(
-    env="Tiny-v0", method="eldt", seed=3, simulator="gymnasium", sirl="0", settings=sirl.Settings(stop_at=5)
+    features=["x"],
+    actions=["push"],
+    env="Tiny-v0",
+    method="eldt",
+    seed=3,
+    simulator="gymnasium",
+    sirl="0",
+    settings=sirl.Settings(stop_at=5),
 )
 
 
@@ -45,9 +52,7 @@ def test_an_empty_directory_is_taken(tmp_path):
 def test_a_directory_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").touch()
     for path in (tmp_path, tmp_path / "thesis.tex"):
-        with pytest.raises(
-            SirlError, match=r"already exists and is not empty: give another directory, or remove it\.$"
-        ):
+        with pytest.raises(SirlError, match=r"already exists and is not empty: go on with .*, or remove it\.$"):
             RunDirectory.create(path, CONFIG)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 

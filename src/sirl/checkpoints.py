@@ -9,8 +9,6 @@ and nothing else.
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 
 from sirl.errors import SirlError
 from sirl.evolution import Champion, State
+from sirl.files import write_atomically
 from sirl.policy import Policy
 from sirl.runs import Record
 
@@ -41,8 +40,6 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     champion: bytes
     """The champion's model file; empty if there is none."""
     history: list[Record]
-    versions: dict[str, str]
-    """What the run was computed with."""
 
 
 class _Array(msgspec.Struct, frozen=True):
@@ -61,9 +58,7 @@ class _Array(msgspec.Struct, frozen=True):
         return np.frombuffer(self.data, dtype=dtype).reshape(self.shape).copy()
 
 
-def save(
-    directory: Path, state: State, champion: Policy | None, history: list[Record], config: str, versions: dict[str, str]
-) -> None:
+def save(directory: Path, state: State, champion: Policy | None, history: list[Record], config: str) -> None:
     """Keep a completed generation, and drop the oldest beyond the last three."""
     checkpoint = Checkpoint(
         schema=SCHEMA,
@@ -74,7 +69,6 @@ def save(
         fitness=_Array.of(state.fitness),
         champion=b"" if champion is None else champion.to_json(),
         history=history,
-        versions=versions,
     )
     payload = msgspec.msgpack.encode(checkpoint)
     digest = hashlib.sha256(payload).hexdigest().encode()
@@ -91,7 +85,7 @@ def load_latest(directory: Path, config: str) -> tuple[Checkpoint | None, list[s
         try:
             checkpoint = _read(path)
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-            warnings.append(f"{path} is damaged ({error}) and was left out.")
+            warnings.append(f"{path} is damaged ({error}): an older checkpoint is used, or none.")
             continue
         if checkpoint.schema > SCHEMA:
             raise SirlError(f"{path} has schema {checkpoint.schema}, newer than {SCHEMA}: install a newer sirl.")
@@ -133,30 +127,3 @@ def _to_champion(content: bytes) -> Champion | None:
     if origin.generation is None or origin.individual is None or origin.training_score is None:
         raise ValueError("its champion has no origin")
     return Champion(policy.tree, origin.generation, origin.individual, origin.training_score, origin.validation_score)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file by ``content``: whatever happens, a reader finds the old file or the new one, whole."""
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
-    _sync_directory(path.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    """Make a rename durable; only some systems let a directory be synced, and need it."""
-    for descriptor in _opened(path):
-        os.fsync(descriptor)
-
-
-def _opened(path: Path) -> Iterator[int]:
-    if os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

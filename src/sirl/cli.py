@@ -9,8 +9,12 @@ import argparse
 import io
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from sirl import __version__
@@ -29,6 +33,10 @@ examples:
   sirl evaluate runs/lander --episodes 1000
   sirl show paper:LunarLander
 """
+
+
+_TRAIN_DEFAULTS: dict[str, Any] = {"method": "sirl-lb", "seed": 0, "simulator": "auto", "env_option": []}
+"""Of the options of ``train`` that are not None if they are not given."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,7 +111,9 @@ def _add_train(commands: Any) -> None:
         "method, or from the paper's table, whose values stand in brackets.",
         allow_abbrev=False,
     )
-    train.add_argument("env", metavar="ENV", help="a Gymnasium id, such as LunarLander-v3 or my_module:MyEnv-v0")
+    train.add_argument(
+        "env", metavar="ENV", nargs="?", help="a Gymnasium id, such as LunarLander-v3 or my_module:MyEnv-v0"
+    )
     train.add_argument("--method", choices=METHODS, default="sirl-lb", help="what to start from [sirl-lb]")
     train.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result [0]")
     train.add_argument("--out", metavar="DIR", help="a new run directory [runs/ENV-METHOD-SEED]")
@@ -128,6 +138,14 @@ def _add_train(commands: Any) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="an argument of the environment",
+    )
+    train.add_argument("--resume", metavar="DIR", help="go on with the run in this directory, to the same end")
+    train.add_argument(
+        "--checkpoint-minutes",
+        type=float,
+        default=0.0,
+        metavar="MIN",
+        help="keep a checkpoint every so many minutes; 0: after every generation [0]",
     )
     groups: dict[str, Any] = {}
     for name, kind in get_type_hints(Settings, include_extras=True).items():
@@ -197,12 +215,28 @@ def _env_option(text: str) -> tuple[str, Any]:
 
 def _train(options: argparse.Namespace) -> int:
     from sirl.progress import show_progress
+
+    with _shown_warnings(), _stops_on_terminate():
+        run = _resumed_run(options) if options.resume else _new_run(options)
+        _announce(run)
+        try:
+            for _ in show_progress(run.generations(), run.settings.generations, run.history):
+                pass
+            _report(run)
+        except (KeyboardInterrupt, EnvironmentFailure) as reason:
+            return _report_stop(run, reason)
+    return 0
+
+
+def _new_run(options: argparse.Namespace) -> Training:
     from sirl.runs import fresh_path
     from sirl.training import Training
 
+    if options.env is None:
+        raise SirlError("name the task to train on, such as CartPole-v1, or the run to go on with: --resume DIR.")
     settings = {name: value for name, value in vars(options).items() if name in Settings.__struct_fields__}
     base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{options.method}-{options.seed}"
-    run = Training(
+    return Training(
         options.env,
         method=options.method,
         seed=options.seed,
@@ -213,16 +247,64 @@ def _train(options: argparse.Namespace) -> int:
         features=options.features,
         actions=options.actions,
         env_options=dict(options.env_option),
+        checkpoint_minutes=options.checkpoint_minutes,
         **settings,
     )
-    _announce(run)
+
+
+def _resumed_run(options: argparse.Namespace) -> Training:
+    """The run of ``--resume``; what it was asked is in its config.toml and can't be asked anew."""
+    from sirl.training import Training
+
+    given = {name for name, value in vars(options).items() if value != _TRAIN_DEFAULTS.get(name)}
+    free = {"command", "resume", "workers", "hang_limit", "checkpoint_minutes", "generations", "stop_at"}
+    if fixed := sorted(given - free):
+        raise SirlError(
+            f"a run goes on with what it was first asked, so --resume can't be given {', '.join(fixed)}: leave it out, "
+            "or start a new run."
+        )
+    return Training.resume(
+        options.resume,
+        workers=options.workers,
+        hang_limit=options.hang_limit,
+        checkpoint_minutes=options.checkpoint_minutes,
+        generations=getattr(options, "generations", None),
+        stop_at=getattr(options, "stop_at", None),
+    )
+
+
+@contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Show our own warnings as the command line shows errors."""
+    usual = warnings.formatwarning
+
+    def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
+        return f"sirl: warning: {message}\n" if "sirl" in filename else usual(message, category, filename, *rest)
+
+    warnings.formatwarning = format_ours  # type: ignore[assignment]
     try:
-        for _ in show_progress(run.generations(), run.settings.generations):
-            pass
-        _report(run)
-    except (KeyboardInterrupt, EnvironmentFailure) as reason:
-        return _report_stop(run, reason)
-    return 0
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: stop as on Ctrl-C."""
+
+
+@contextmanager
+def _stops_on_terminate() -> Iterator[None]:
+    def stop(*_: object) -> NoReturn:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
 
 
 def _announce(run: Training) -> None:
@@ -276,13 +358,11 @@ def _report_stop(run: Training, reason: BaseException) -> int:
         kept = "no generation had ended, so there is no champion yet"
     else:
         kept = f"the champion of {_count(run.state.generation, 'generation')} is kept in {where}/champion.json"
+    go_on = f"sirl: to go on: sirl train --resume {where}"
     if isinstance(reason, KeyboardInterrupt):
-        print(f"\nsirl: stopped; {kept}.", file=sys.stderr)
-        return 130
-    print(
-        f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.",
-        file=sys.stderr,
-    )
+        print(f"\nsirl: stopped; {kept}.\n{go_on}", file=sys.stderr)
+        return 143 if isinstance(reason, _Terminated) else 130
+    print(f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.\n{go_on}", file=sys.stderr)
     return 1
 
 

@@ -22,10 +22,11 @@ from sirl.errors import SirlError, did_you_mean
 Method = Literal["sirl-lb", "sirl-sb", "eldt"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-# What a run takes besides its settings; its result does not depend on workers and hang_limit.
+# What a run takes besides its settings; its result depends on the seed alone.
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Workers = Annotated[int, Meta(ge=1, le=1024)] | None
 HangLimit = Annotated[float, Meta(gt=0)] | None
+CheckpointMinutes = Annotated[float, Meta(ge=0)]
 Episodes = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxSteps = Annotated[int, Meta(ge=1, le=10_000_000)] | None
 

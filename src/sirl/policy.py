@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.errors import SirlError, did_you_mean
+from sirl.files import write_atomically
 from sirl.reading.text import draw_tree
 from sirl.spaces import Menu, Task
 from sirl.tree import FixedLeaves, QLeaves, Tree
@@ -79,13 +80,7 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file: all of it, or nothing."""
-        target = Path(path)
-        part = target.with_name(f".{target.name}.part")
-        with part.open("wb") as file:
-            file.write(self.to_json())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        write_atomically(Path(path), self.to_json())
 
     def to_json(self) -> bytes:
         """The file's bytes; the same policy gives the same bytes."""

@@ -13,22 +13,20 @@ from rich.text import Text
 from sirl.runs import Record
 
 
-def show_progress(records: Iterable[Record], generations: int) -> Iterator[None]:
-    """Show each generation as it ends; one turn a generation."""
+def show_progress(records: Iterable[Record], generations: int, history: list[Record]) -> Iterator[None]:
+    """Show each generation as it ends, when it is in the history already; one turn a generation."""
     show = _live if sys.stdout.isatty() else _plain
-    return show(records, generations)
+    return show(records, generations, history)
 
 
-def _plain(records: Iterable[Record], generations: int) -> Iterator[None]:
-    history: list[Record] = []
+def _plain(records: Iterable[Record], generations: int, history: list[Record]) -> Iterator[None]:
     for record in records:
-        history.append(record)
         standing = f"{describe(history)}  {time_left(history, generations)}"
         print(f"generation {record.generation + 1}/{generations}  {standing}", flush=True)
         yield
 
 
-def _live(records: Iterable[Record], generations: int) -> Iterator[None]:
+def _live(records: Iterable[Record], generations: int, history: list[Record]) -> Iterator[None]:
     bar = Progress(
         SpinnerColumn(),
         TextColumn("generation {task.completed:.0f}/{task.total:.0f}"),
@@ -36,12 +34,10 @@ def _live(records: Iterable[Record], generations: int) -> Iterator[None]:
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
-    task = bar.add_task("", total=generations)
-    history: list[Record] = []
+    task = bar.add_task("", total=generations, completed=len(history))
     with Live(bar, console=Console()) as display:
-        for record in records:
-            history.append(record)
-            bar.update(task, advance=1, description=time_left(history, generations))
+        for _ in records:
+            bar.update(task, completed=len(history), description=time_left(history, generations))
             # On a line of its own: with the bar it would not fit into 80 columns.
             display.update(Group(bar, Text(describe(history))))
             yield

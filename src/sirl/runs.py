@@ -1,24 +1,27 @@
 """The run directory: what was asked (config.toml), what happened (history.jsonl, log.txt), and the champion.
 
 Files are written whole or not at all, and a history line is flushed as soon as its generation ends, so
-that whatever stops a run, what it has earned so far can be read. ``checkpoints/`` has its place here.
+that whatever stops a run, what it has earned so far can be read. One process at a time works in a directory.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tomllib
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import tomli_w
 
-from sirl.config import Settings
+from sirl.config import Method, Settings
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.evolution import Champion, Spent, Summary
+from sirl.files import write_atomically
 from sirl.policy import Policy
 
 
@@ -26,12 +29,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What a run was asked to do: enough to do it again."""
 
     env: str
-    method: str
+    method: Method
     seed: int
-    simulator: str
+    simulator: Literal["mujoco", "gymnasium"]
     sirl: str
+    features: list[str]
+    actions: list[str]
+    """Names of the features, and of the actions or their components."""
     settings: Settings
     env_options: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    """What it is computed with."""
+
+    def digest(self) -> str:
+        """A fingerprint of all that the result of a generation depends on."""
+        settings = self.settings.replace(generations=1, stop_at=None, confirmation_episodes=1)
+        asked = msgspec.structs.replace(self, settings=settings, versions={}, sirl="")
+        return hashlib.sha256(msgspec.json.encode(asked, order="deterministic", enc_hook=repr)).hexdigest()
 
 
 class ChampionRecord(msgspec.Struct, frozen=True):
@@ -106,33 +120,68 @@ class RunDirectory:
         self.champion = path / "champion.json"
         self.history = path / "history.jsonl"
         self.log = path / "log.txt"
+        self.checkpoints = path / "checkpoints"
+        self._unlock: Callable[[], object] = _nothing
 
     @staticmethod
     def create(path: str | os.PathLike[str], config: Config) -> RunDirectory:
         """A new directory; one that holds a run already is left alone."""
         run = RunDirectory(Path(path))
+        with writable(run.path):
+            if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
+                raise SirlError(
+                    f"{run.path} already exists and is not empty: go on with `sirl train --resume {run.path}`, give "
+                    "another directory, or remove it."
+                )
+            run.path.mkdir(parents=True, exist_ok=True)
+        run.lock()
+        run.configure(config)
+        return run
+
+    def lock(self) -> None:
+        """Keep others out until :meth:`unlock`, or until this process ends in whatever way."""
+        if os.name != "posix":
+            return
+        import fcntl
+
+        with writable(self.path):
+            descriptor = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
+        self._unlock = weakref.finalize(self, os.close, descriptor)  # also if nobody calls unlock
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.unlock()
+            raise SirlError(f"another process is at work in {self.path}: wait for it, or stop it first.") from None
+
+    def unlock(self) -> None:
+        """Let others in."""
+        self._unlock()
+
+    def configure(self, config: Config) -> None:
+        """Write what the run was asked to do."""
         # An option of the environment may be any object; what TOML can't hold is written as Python would show it.
         content = tomli_w.dumps(_without_none(msgspec.to_builtins(config, enc_hook=repr)))
-        with _writable(run.path):
-            if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
-                raise SirlError(f"{run.path} already exists and is not empty: give another directory, or remove it.")
-            run.path.mkdir(parents=True, exist_ok=True)
-            (run.path / "config.toml").write_text(content, encoding="utf-8")
-        return run
+        with writable(self.path):
+            write_atomically(self.path / "config.toml", content.encode())
 
     def add(self, record: Record) -> None:
         """Append a generation to the history."""
-        with _writable(self.history), self.history.open("ab") as file:
+        with writable(self.history), self.history.open("ab") as file:
             file.write(msgspec.json.encode(record) + b"\n")
+
+    def rewrite(self, history: list[Record]) -> None:
+        """Replace the history by the generations that count."""
+        with writable(self.history):
+            write_atomically(self.history, b"".join(msgspec.json.encode(record) + b"\n" for record in history))
 
     def crown(self, policy: Policy) -> None:
         """Keep a new champion."""
-        with _writable(self.champion):
+        with writable(self.champion):
             policy.save(self.champion)
 
     def note(self, when: str, failure: EnvironmentFailure) -> None:
         """Append what an environment did to the log."""
-        with _writable(self.log), self.log.open("a", encoding="utf-8", errors="replace") as file:
+        with writable(self.log), self.log.open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{when}: {failure}\n{failure.details}".rstrip() + "\n")
 
 
@@ -167,8 +216,13 @@ def fresh_path(base: str | os.PathLike[str]) -> Path:
     return path
 
 
+def _nothing() -> None:
+    pass
+
+
 @contextmanager
-def _writable(path: Path) -> Iterator[None]:
+def writable(path: Path) -> Iterator[None]:
+    """Turn a failure to write ``path`` into a sentence."""
     try:
         yield
     except OSError as error:

@@ -7,21 +7,23 @@ shows what happens, or for a program that wants to look at every generation.
 from __future__ import annotations
 
 import inspect as introspection
+import platform
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium as gym
 
-from sirl import __version__
-from sirl.config import HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
+from sirl import __version__, checkpoints
+from sirl.config import CheckpointMinutes, HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
 from sirl.engine import local_engine
 from sirl.environments import ArenaRecipe, Backend, choose_backend, inspect, make_recipe, usable_cores
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.evolution import State, first_state, make_problem, next_generation
 from sirl.policy import Origin, Policy
-from sirl.runs import Config, Record, RunDirectory
+from sirl.runs import Config, Record, RunDirectory, read_config, writable
 
 
 class Training:
@@ -40,11 +42,13 @@ class Training:
         features: Sequence[str] | None = None,
         actions: Sequence[str] | None = None,
         env_options: dict[str, Any] | None = None,
+        checkpoint_minutes: float = 0.0,
         **settings: Any,
     ):
         seed = checked("seed", seed, Seed)
         self.workers = checked("workers", workers, Workers) or usable_cores()
         self.hang_limit = checked("hang_limit", hang_limit, HangLimit)
+        self.checkpoint_seconds = 60.0 * checked("checkpoint_minutes", checkpoint_minutes, CheckpointMinutes)
         _check_names(settings)
         recipe = make_recipe(env, env_options)
         self.settings = preset_settings(recipe.name, method).replace(**settings)
@@ -57,13 +61,83 @@ class Training:
             seed=seed,
             simulator=backend,
             sirl=__version__,
+            features=self.task.features,
+            actions=self.task.action_names,
             settings=self.settings,
             env_options=recipe.options,
+            versions=versions(),
         )
         self.state = first_state(self.problem)
         self.history: list[Record] = []
+        self._checkpointed = time.monotonic()
         self.directory = RunDirectory.create(out, self.config) if out is not None else None
         self._arena = ArenaRecipe(recipe, self.problem.menu, backend, self.settings.max_steps)
+
+    @staticmethod
+    def resume(
+        path: str | Path,
+        env: Callable[[], gym.Env[Any, Any]] | None = None,
+        *,
+        workers: int | None = None,
+        hang_limit: float | None = None,
+        checkpoint_minutes: float = 0.0,
+        generations: int | None = None,
+        stop_at: float | None = None,
+    ) -> Training:
+        """A run of an earlier process that goes on from its last good checkpoint, to the same end.
+
+        Args:
+            path: its run directory.
+            env: the function that makes its environment, if it was not trained on a Gymnasium id.
+            workers: see :func:`train`.
+            hang_limit: see :func:`train`.
+            checkpoint_minutes: see :func:`train`.
+            generations: go on to so many, if not to as many as at first.
+            stop_at: another goal than at first.
+        """
+        directory = RunDirectory(Path(path))
+        config = read_config(path)
+        changes = {"generations": generations, "stop_at": stop_at}
+        settings = config.settings.replace(**{name: value for name, value in changes.items() if value is not None})
+        run = Training(
+            env or config.env,
+            method=config.method,
+            seed=config.seed,
+            workers=workers,
+            simulator=config.simulator,
+            hang_limit=hang_limit,
+            features=config.features,
+            actions=config.actions,
+            env_options=config.env_options,
+            checkpoint_minutes=checkpoint_minutes,
+            **{name: getattr(settings, name) for name in settings.__struct_fields__},
+        )
+        directory.lock()
+        run._go_on(directory, config)
+        return run
+
+    def _go_on(self, directory: RunDirectory, earlier: Config) -> None:
+        """Take up the state of the last good checkpoint, and let the files agree with it."""
+        if self.config.digest() != earlier.digest():
+            raise SirlError(
+                f"{directory.path} was trained on another task: give the environment that it was trained on."
+            )
+        for name, version in earlier.versions.items():
+            if self.config.versions.get(name) != version:
+                now = self.config.versions.get(name, "none")
+                warnings.warn(
+                    f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
+                    stacklevel=3,
+                )
+        checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest())
+        for text in damaged:
+            warnings.warn(text, stacklevel=3)
+        self.directory = directory
+        if checkpoint is not None:
+            self.state, self.history = checkpoints.to_state(checkpoint), checkpoint.history
+            directory.crown(self.champion)
+        directory.rewrite(self.history)
+        directory.configure(self.config)
 
     def generations(self) -> Iterator[Record]:
         """Run to the end, one generation a turn; what is recorded is safe before it is told."""
@@ -81,6 +155,9 @@ class Training:
                 if self.directory is not None:
                     self.directory.note(f"generation {self.state.generation + 1}", failure)
                 raise
+            finally:
+                if self.directory is not None:
+                    self.directory.unlock()
 
     def _keep(self, before: State, record: Record) -> Record:
         self.history.append(record)
@@ -88,7 +165,15 @@ class Training:
             if self.state.champion is not before.champion:
                 self.directory.crown(self.champion)
             self.directory.add(record)
+            self._checkpoint(self.directory)
         return record
+
+    def _checkpoint(self, directory: RunDirectory) -> None:
+        over = self.state.solved or self.state.generation == self.settings.generations
+        if over or time.monotonic() - self._checkpointed >= self.checkpoint_seconds:
+            with writable(directory.checkpoints):
+                checkpoints.save(directory.checkpoints, self.state, self.champion, self.history, self.config.digest())
+            self._checkpointed = time.monotonic()
 
     @property
     def champion(self) -> Policy:
@@ -120,6 +205,7 @@ def train(
     features: Sequence[str] | None = None,
     actions: Sequence[str] | None = None,
     env_options: dict[str, Any] | None = None,
+    checkpoint_minutes: float = 0.0,
     on_generation: Callable[[Record], None] | None = None,
     **settings: Any,
 ) -> Training:
@@ -136,6 +222,7 @@ def train(
         features: names of the features, in order.
         actions: names of the actions (Discrete) or of the action's components.
         env_options: keyword arguments of the environment.
+        checkpoint_minutes: keep a checkpoint so often; 0 keeps one after every generation.
         on_generation: called with each generation's record.
         settings: any field of :class:`sirl.Settings`, over the preset's.
     """
@@ -150,6 +237,7 @@ def train(
         features=features,
         actions=actions,
         env_options=env_options,
+        checkpoint_minutes=checkpoint_minutes,
         **settings,
     )
     for record in run.generations():
@@ -164,3 +252,17 @@ def _check_names(settings: dict[str, Any]) -> None:
     for name in settings:
         if name not in Settings.__struct_fields__:
             raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '; see help(sirl.Settings).'}")
+
+
+def versions() -> dict[str, str]:
+    """What a result is computed with: other versions may give other bits."""
+    from importlib.metadata import version
+
+    from llvmlite import binding
+
+    packages = ("numpy", "numba", "gymnasium", "mujoco", "box2d")
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+        "cpu": f"{platform.machine()} {binding.get_host_cpu_name()}",
+    }
