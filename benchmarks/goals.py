@@ -1,7 +1,7 @@
 """From scratch to the goals of docs/results.md: train each task with several seeds, score on unseen episodes.
 
-    python benchmarks/goals.py run   --out runs/goals        # skips what is finished
-    python benchmarks/goals.py table --out runs/goals        # the table of docs/results.md
+python benchmarks/goals.py run   --out runs/goals        # skips what is finished
+python benchmarks/goals.py table --out runs/goals        # the table of docs/results.md
 """
 
 from __future__ import annotations

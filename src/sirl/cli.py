@@ -35,7 +35,13 @@ examples:
 """
 
 
-_TRAIN_DEFAULTS: dict[str, Any] = {"method": "sirl-lb", "seed": 0, "simulator": "auto", "env_option": []}
+_TRAIN_DEFAULTS: dict[str, Any] = {
+    "method": "sirl-lb",
+    "seed": 0,
+    "simulator": "auto",
+    "env_option": [],
+    "engine": "local",
+}
 """Of the options of ``train`` that are not None if they are not given."""
 
 
@@ -139,6 +145,10 @@ def _add_train(commands: Any) -> None:
         metavar="NAME=VALUE",
         help="an argument of the environment",
     )
+    train.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="where work runs: here, or on a Ray cluster [local]"
+    )
+    train.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster, such as auto [a new one, here]")
     train.add_argument("--resume", metavar="DIR", help="go on with the run in this directory, to the same end")
     train.add_argument(
         "--checkpoint-minutes",
@@ -248,6 +258,8 @@ def _new_run(options: argparse.Namespace) -> Training:
         actions=options.actions,
         env_options=dict(options.env_option),
         checkpoint_minutes=options.checkpoint_minutes,
+        engine=options.engine,
+        address=options.address,
         **settings,
     )
 
@@ -257,7 +269,17 @@ def _resumed_run(options: argparse.Namespace) -> Training:
     from sirl.training import Training
 
     given = {name for name, value in vars(options).items() if value != _TRAIN_DEFAULTS.get(name)}
-    free = {"command", "resume", "workers", "hang_limit", "checkpoint_minutes", "generations", "stop_at"}
+    free = {
+        "command",
+        "resume",
+        "workers",
+        "hang_limit",
+        "checkpoint_minutes",
+        "engine",
+        "address",
+        "generations",
+        "stop_at",
+    }
     if fixed := sorted(given - free):
         raise SirlError(
             f"a run goes on with what it was first asked, so --resume can't be given {', '.join(fixed)}: leave it out, "
@@ -268,6 +290,8 @@ def _resumed_run(options: argparse.Namespace) -> Training:
         workers=options.workers,
         hang_limit=options.hang_limit,
         checkpoint_minutes=options.checkpoint_minutes,
+        engine=options.engine,
+        address=options.address,
         generations=getattr(options, "generations", None),
         stop_at=getattr(options, "stop_at", None),
     )

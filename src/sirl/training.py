@@ -18,10 +18,11 @@ import gymnasium as gym
 
 from sirl import __version__, checkpoints
 from sirl.config import CheckpointMinutes, HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
-from sirl.engine import local_engine
+from sirl.engine import Engine, local_engine
 from sirl.environments import ArenaRecipe, Backend, choose_backend, inspect, make_recipe, usable_cores
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.evolution import State, first_state, make_problem, next_generation
+from sirl.phases import Arena
 from sirl.policy import Origin, Policy
 from sirl.runs import Config, Record, RunDirectory, read_config, writable
 
@@ -43,6 +44,8 @@ class Training:
         actions: Sequence[str] | None = None,
         env_options: dict[str, Any] | None = None,
         checkpoint_minutes: float = 0.0,
+        engine: Literal["local", "ray"] = "local",
+        address: str | None = None,
         **settings: Any,
     ):
         seed = checked("seed", seed, Seed)
@@ -67,6 +70,7 @@ class Training:
             env_options=recipe.options,
             versions=versions(),
         )
+        self.engine, self.address = _check_engine(engine, address), address
         self.state = first_state(self.problem)
         self.history: list[Record] = []
         self._checkpointed = time.monotonic()
@@ -81,6 +85,8 @@ class Training:
         workers: int | None = None,
         hang_limit: float | None = None,
         checkpoint_minutes: float = 0.0,
+        engine: Literal["local", "ray"] = "local",
+        address: str | None = None,
         generations: int | None = None,
         stop_at: float | None = None,
     ) -> Training:
@@ -92,6 +98,8 @@ class Training:
             workers: see :func:`train`.
             hang_limit: see :func:`train`.
             checkpoint_minutes: see :func:`train`.
+            engine: see :func:`train`.
+            address: see :func:`train`.
             generations: go on to so many, if not to as many as at first.
             stop_at: another goal than at first.
         """
@@ -110,6 +118,8 @@ class Training:
             actions=config.actions,
             env_options=config.env_options,
             checkpoint_minutes=checkpoint_minutes,
+            engine=engine,
+            address=address,
             **{name: getattr(settings, name) for name in settings.__struct_fields__},
         )
         directory.lock()
@@ -141,9 +151,7 @@ class Training:
 
     def generations(self) -> Iterator[Record]:
         """Run to the end, one generation a turn; what is recorded is safe before it is told."""
-        # MuJoCo and the kernels let go of the GIL; an environment in Python does not.
-        kind: Literal["threads", "processes"] = "threads" if self.config.simulator == "mujoco" else "processes"
-        with local_engine(self._arena, self.workers, kind, self.hang_limit) as engine:
+        with self._make_engine() as engine:
             try:
                 while self.state.generation < self.settings.generations and not self.state.solved:
                     start = time.perf_counter()
@@ -158,6 +166,15 @@ class Training:
             finally:
                 if self.directory is not None:
                     self.directory.unlock()
+
+    def _make_engine(self) -> Engine[Arena]:
+        if self.engine == "ray":
+            from sirl.engine.cluster import RayCluster
+
+            return RayCluster(self._arena, self.address, self.hang_limit)
+        # MuJoCo and the kernels let go of the GIL; an environment in Python does not.
+        kind: Literal["threads", "processes"] = "threads" if self.config.simulator == "mujoco" else "processes"
+        return local_engine(self._arena, self.workers, kind, self.hang_limit)
 
     def _keep(self, before: State, record: Record) -> Record:
         self.history.append(record)
@@ -206,6 +223,8 @@ def train(
     actions: Sequence[str] | None = None,
     env_options: dict[str, Any] | None = None,
     checkpoint_minutes: float = 0.0,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
     on_generation: Callable[[Record], None] | None = None,
     **settings: Any,
 ) -> Training:
@@ -223,6 +242,8 @@ def train(
         actions: names of the actions (Discrete) or of the action's components.
         env_options: keyword arguments of the environment.
         checkpoint_minutes: keep a checkpoint so often; 0 keeps one after every generation.
+        engine: where the work runs: on this machine, or on a Ray cluster. The result is the same.
+        address: of the Ray cluster; "auto" for the one that this machine belongs to.
         on_generation: called with each generation's record.
         settings: any field of :class:`sirl.Settings`, over the preset's.
     """
@@ -238,6 +259,8 @@ def train(
         actions=actions,
         env_options=env_options,
         checkpoint_minutes=checkpoint_minutes,
+        engine=engine,
+        address=address,
         **settings,
     )
     for record in run.generations():
@@ -252,6 +275,14 @@ def _check_names(settings: dict[str, Any]) -> None:
     for name in settings:
         if name not in Settings.__struct_fields__:
             raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '; see help(sirl.Settings).'}")
+
+
+def _check_engine(engine: str, address: str | None) -> str:
+    if engine not in ("local", "ray"):
+        raise SirlError(f"engine = {engine!r} is not allowed: give local or ray.")
+    if address is not None and engine != "ray":
+        raise SirlError(f"address = {address!r} is for the ray engine: give engine = 'ray' too.")
+    return engine
 
 
 def versions() -> dict[str, str]:

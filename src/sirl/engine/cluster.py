@@ -8,6 +8,8 @@ worker keeps its context from one item to the next.
 from __future__ import annotations
 
 import hashlib
+import logging
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,7 +45,7 @@ class RayCluster(Engine[Context]):
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._timeout = timeout
         self._attempts = attempts
-        self._recipe = ray.put(bytes(cloudpickle.dumps(context)))
+        self._recipe = ray.put(bytes(cloudpickle.dumps((sys.path, cloudpickle.dumps(context)))))
         self._serve = ray.remote(num_cpus=1, max_retries=attempts - 1)(_serve)
         self._closed = False
 
@@ -57,8 +59,9 @@ class RayCluster(Engine[Context]):
                 self._result(call, number, item) for number, (call, item) in enumerate(zip(calls, items, strict=True))
             ]
         except BaseException:
-            for call in calls:
-                self._ray.cancel(call, force=True)
+            _, unfinished = self._ray.wait(calls, num_returns=len(calls), timeout=0)
+            for call in unfinished:
+                self._ray.cancel(call)
             raise
 
     def close(self) -> None:
@@ -91,7 +94,7 @@ def _connect(address: str | None) -> Any:
         raise SirlError("the ray engine needs Ray: run `pip install 'sirl[ray]'`.") from None
     if not ray.is_initialized():
         try:
-            ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level="error")
+            ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError) as error:
             reason = str(error).partition("\n")[0].rstrip(".")
             raise SirlError(
@@ -108,5 +111,7 @@ def _serve(recipe: bytes, call: bytes) -> bytes:
         for workplace in _workplaces.values():  # of an earlier run: a worker outlives the runs that it serves
             workplace.close()
         _workplaces.clear()
-        _workplaces[digest] = Workplace(cloudpickle.loads(recipe))
+        paths, context = cloudpickle.loads(recipe)
+        sys.path += [path for path in paths if path not in sys.path]  # modules of the user, where nodes share them
+        _workplaces[digest] = Workplace(cloudpickle.loads(context))
     return answer_call(_workplaces[digest], call)

@@ -1,0 +1,96 @@
+"""The engine of a real Ray cluster on this machine, of several nodes that may die."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+import sirl
+from sirl.engine.cluster import RayCluster
+from sirl.errors import EnvironmentFailure
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
+)
+
+SMALL = {
+    "population": 20,
+    "generations": 2,
+    "individual_episodes": 1,
+    "collaborative_copies": 3,
+    "collaborative_iterations": 2,
+    "candidates": 2,
+    "validation_episodes": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head that runs nothing, and two nodes of one CPU each."""
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+class Context:
+    """Counts what it has served."""
+
+    def __init__(self):
+        self.served = 0
+
+
+def double(context, item):
+    context.served += 1
+    return 2 * item, context.served
+
+
+def fail(context, item):
+    if item >= 2:
+        raise EnvironmentFailure(f"item {item} failed", "where")
+    return item
+
+
+def die_once(context, path):
+    if not Path(path).exists():
+        Path(path).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def test_results_come_in_the_order_of_the_items_and_contexts_are_kept(cluster):
+    with RayCluster(Context) as engine:
+        assert engine.workers == 2
+        results = engine.map(double, range(12))
+    assert [value for value, _ in results] == list(range(0, 24, 2))
+    assert max(served for _, served in results) > 1
+
+
+def test_the_first_failure_is_raised_as_it_was(cluster):
+    with RayCluster(Context) as engine, pytest.raises(EnvironmentFailure, match="item 2 failed") as failure:
+        engine.map(fail, range(5))
+    assert failure.value.details == "where"
+
+
+def test_an_item_whose_worker_is_killed_runs_again(cluster, tmp_path):
+    with RayCluster(Context) as engine:
+        assert engine.map(die_once, [str(tmp_path / "died")]) == ["done"]
+
+
+def test_a_run_on_the_cluster_has_the_bits_of_a_run_here_even_if_a_node_dies(cluster):
+    here = sirl.train("CartPole-v1", workers=1, **SMALL)
+    nodes = []
+
+    def kill_a_node(record):
+        if not nodes:
+            nodes.append(cluster.add_node(num_cpus=1))
+            cluster.remove_node(nodes[0], allow_graceful=False)
+
+    there = sirl.train("CartPole-v1", engine="ray", on_generation=kill_a_node, **SMALL)
+    assert there.champion.to_json() == here.champion.to_json()
