@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from sirl import __version__
@@ -133,7 +133,10 @@ def _add_train(commands: Any) -> None:
         help="what computes episodes [auto]",
     )
     train.add_argument(
-        "--hang-limit", type=float, metavar="S", help="seconds after which an environment counts as hung"
+        "--hang-limit",
+        type=float,
+        metavar="S",
+        help="seconds after which an environment in a worker process counts as hung",
     )
     train.add_argument("--features", type=_names, metavar="A,B,…", help="names of the features")
     train.add_argument("--actions", type=_names, metavar="A,B,…", help="names of the actions, or of their components")
@@ -396,15 +399,16 @@ def _evaluate(options: argparse.Namespace) -> int:
 
     policy = load(options.model)
     env_options, max_steps = _as_trained(options) if options.env is None else ({}, None)
-    score = evaluate(
-        policy,
-        options.env,
-        episodes=options.episodes,
-        seed=options.seed,
-        workers=options.workers,
-        max_steps=options.max_steps if options.max_steps is not None else max_steps,
-        env_options=env_options | dict(options.env_option),
-    )
+    with redirect_stdout(sys.stderr):  # an environment may print; what is printed here may be read by a program
+        score = evaluate(
+            policy,
+            options.env,
+            episodes=options.episodes,
+            seed=options.seed,
+            workers=options.workers,
+            max_steps=options.max_steps if options.max_steps is not None else max_steps,
+            env_options=env_options | dict(options.env_option),
+        )
     env = options.env or policy.task.env
     if options.json:
         print(

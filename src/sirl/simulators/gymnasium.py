@@ -229,7 +229,8 @@ def _blame(name: str, call: str) -> Iterator[None]:
     except Exception as error:
         reason = f": {line}" if (line := str(error).partition("\n")[0]) else ""
         raise EnvironmentFailure(
-            f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment",
+            f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment"
+            + (" or its options" if call == "make" else ""),
             details=traceback.format_exc(),
         ) from error
 
