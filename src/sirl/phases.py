@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl import kernels
+from sirl import catching_up, kernels
+from sirl.catching_up import make_log, repeat_table
 from sirl.forest import Forest
-from sirl.kernels import Rule, Seats, make_log, make_table, repeat_table
+from sirl.kernels import Rule, Seats, make_table
 from sirl.keys import Key, Keys, episode_seeds, fold_all
 from sirl.simulators import Ids, Simulator, Step
 from sirl.voting import COUNTING, ELECTING
@@ -281,13 +282,13 @@ class _Together:
 
     def act(self, ids: Ids) -> NDArray[Any]:
         order, seats = self.order, self.slots.seats
-        chances = kernels.vote_chances(seats, ids)
+        chances = catching_up.vote_chances(seats, ids)
         who = (order.forest, self.tables, self.log, order.learning.rule)
         if order.voting in ELECTING:
             voters = ELECTING[order.voting](order.weights, chances)
-            self.actions = kernels.propose_one(*who, seats, ids, self.observations, order.learning.epsilons, voters)
+            self.actions = catching_up.propose_one(*who, seats, ids, self.observations, order.learning.epsilons, voters)
         else:
-            proposals = kernels.propose_all(*who, seats, ids, self.observations, order.learning.epsilons)
+            proposals = catching_up.propose_all(*who, seats, ids, self.observations, order.learning.epsilons)
             count, n_actions = COUNTING[order.voting], len(self.arena.actions)
             votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
             self.actions = np.array(votes, dtype=np.int32)
@@ -295,12 +296,12 @@ class _Together:
 
     def learn(self, ids: Ids, out: Step) -> None:
         rule, seats = self.order.learning.rule, self.slots.seats
-        if kernels.write_log(self.log, rule, seats, ids, self.observations, self.actions, *out):
+        if catching_up.write_log(self.log, rule, seats, ids, self.observations, self.actions, *out):
             self.learn_rest()
 
     def learn_rest(self) -> None:
         """Every tree catches up with all that has happened."""
-        kernels.learn_log(self.order.forest, self.tables, self.log, self.order.learning.rule)
+        catching_up.learn_log(self.order.forest, self.tables, self.log, self.order.learning.rule)
 
 
 class _Finished:

@@ -1,0 +1,251 @@
+"""The inner loops of the collaborative phase: trees that share episodes, and learn from them when they must.
+
+With a vote that only asks one tree, the others need not learn at once. Transitions go to a log; a tree catches up
+over a whole stretch of it when it is next asked or when the log is full, which is much faster than to follow every
+step. The order of each tree's own updates is unchanged, and so are the bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from sirl.forest import Forest
+from sirl.kernels import DRAWS_PER_CHOICE, Rule, Seats, Table, bootstraps, choose, update, walk
+from sirl.keys import fold, uniform
+
+_SHORT = 4
+"""Below so many states, walking each is faster than weighing all splits for all states."""
+
+
+class Log(NamedTuple):
+    """Transitions that trees may still have to learn from."""
+
+    before: NDArray[np.float64]
+    """(n_copies, n_features, capacity): the state of a transition."""
+    after: NDArray[np.float64]
+    """(n_copies, n_features, capacity): the next state."""
+    actions: NDArray[np.int32]
+    """(n_copies, capacity)"""
+    rewards: NDArray[np.float64]
+    """(n_copies, capacity)"""
+    bootstraps: NDArray[np.bool_]
+    """(n_copies, capacity): the next state's value counts."""
+    begins: NDArray[np.bool_]
+    """(n_copies, capacity): an episode begins with this transition."""
+    length: NDArray[np.int64]
+    """(n_copies,): transitions in the log."""
+    learned: NDArray[np.int64]
+    """(n_copies, n_trees): transitions that a tree has learned from."""
+    leaves: NDArray[np.int32]
+    """(n_copies, n_trees): where a tree was after the last transition that it learned from."""
+
+
+def repeat_table(table: Table, n_copies: int) -> Table:
+    """The table for each of ``n_copies``, along a first axis."""
+    return Table(
+        np.repeat(table.q_values[None], n_copies, axis=0),
+        np.repeat(table.visits[None], n_copies, axis=0),
+        np.repeat(table.best[None], n_copies, axis=0),
+    )
+
+
+def make_log(n_copies: int, n_features: int, n_trees: int, capacity: int) -> Log:
+    """An empty log."""
+    return Log(
+        np.empty((n_copies, n_features, capacity)),
+        np.empty((n_copies, n_features, capacity)),
+        np.empty((n_copies, capacity), dtype=np.int32),
+        np.empty((n_copies, capacity)),
+        np.empty((n_copies, capacity), dtype=np.bool_),
+        np.empty((n_copies, capacity), dtype=np.bool_),
+        np.zeros(n_copies, dtype=np.int64),
+        np.zeros((n_copies, n_trees), dtype=np.int64),
+        np.zeros((n_copies, n_trees), dtype=np.int32),
+    )
+
+
+@register_jitable
+def _walk_stretch(
+    forest: Forest, tree: int, observations: Any, start: int, stop: int, leaves: Any, totals: Any
+) -> None:
+    """The leaves (stop,) from ``start`` on that the columns of observations (n_features, …) reach in a tree.
+
+    All splits are weighed for all states, a feature at a time, which the compiler turns into vector
+    instructions. Each sum still adds its terms in the order of the features, so it has the bits of
+    :func:`~sirl.kernels.walk`; a zero weight adds nothing to a finite sum and is left out.
+    """
+    first, n_states = forest.first_split[tree], stop - start
+    for split in range(first, forest.first_split[tree + 1]):
+        row = totals[split - first]
+        row[:n_states] = 0.0
+        for feature in range(observations.shape[0]):
+            weight = forest.weights[split, feature]
+            if weight != 0.0:
+                values = observations[feature]
+                for state in range(n_states):
+                    row[state] += weight * values[start + state]
+    for state in range(n_states):
+        node = forest.roots[tree]
+        while node >= 0:
+            holds = totals[node - first, state] < forest.thresholds[node]
+            node = forest.children[node, 0 if holds else 1]
+        leaves[start + state] = ~node
+
+
+@njit(nogil=True, cache=True)
+def vote_chances(seats: Seats, ids: Any) -> Any:
+    """A vote's random number for each of the slots (n,), apart from the draws of the trees."""
+    chances = np.empty(len(ids))
+    for i in range(len(ids)):
+        chances[i] = uniform(fold(seats.key[ids[i]], 1), seats.step[ids[i]])
+    return chances
+
+
+@register_jitable
+def _copy_of(table: Table, copy: int) -> Table:
+    return Table(table.q_values[copy], table.visits[copy], table.best[copy])
+
+
+@register_jitable
+def _scratch(forest: Forest, log: Log) -> Any:
+    """Room for the leaves and the weighed splits of any one tree."""
+    largest = 0
+    for tree in range(len(forest.roots)):
+        largest = max(largest, forest.first_split[tree + 1] - forest.first_split[tree])
+    capacity = log.actions.shape[1]
+    return np.empty(capacity, dtype=np.int32), np.empty((largest, capacity))
+
+
+@register_jitable
+def _catch_up(
+    forest: Forest, table: Table, log: Log, copy: int, tree: int, rule: Rule, following: Any, totals: Any
+) -> None:
+    """A tree learns from the transitions of a copy that it has not learned from yet (Algorithm 2)."""
+    start, stop = log.learned[copy, tree], log.length[copy]
+    after = log.after[copy]
+    if stop - start < _SHORT:
+        for k in range(start, stop):
+            following[k] = walk(forest, tree, after[:, k])
+    else:
+        _walk_stretch(forest, tree, after, start, stop, following, totals)
+    leaf = log.leaves[copy, tree]
+    for k in range(start, stop):
+        if log.begins[copy, k]:
+            leaf = walk(forest, tree, log.before[copy, :, k])
+        target = log.rewards[copy, k]
+        if log.bootstraps[copy, k]:
+            target += rule.discount * table.best[following[k]]
+        update(table, leaf, log.actions[copy, k], target, rule)
+        leaf = following[k]
+    log.leaves[copy, tree] = leaf
+    log.learned[copy, tree] = stop
+
+
+@register_jitable
+def _propose(
+    forest: Forest, table: Table, log: Log, seats: Seats, slot: int, tree: int, observation: Any, epsilons: Any
+) -> int:
+    """What a tree that has caught up proposes at the observation (n_features,) of a slot."""
+    step = seats.step[slot]
+    leaf = log.leaves[seats.player[slot], tree] if step > 0 else walk(forest, tree, observation)
+    counter = (step * len(forest.roots) + tree) * DRAWS_PER_CHOICE
+    return choose(table.q_values[leaf], epsilons[seats.episode[slot]], seats.key[slot], counter)
+
+
+@njit(nogil=True, cache=True)
+def propose_one(
+    forest: Forest,
+    tables: Table,
+    log: Log,
+    rule: Rule,
+    seats: Seats,
+    ids: Any,
+    observations: Any,
+    epsilons: Any,
+    voters: Any,
+) -> Any:
+    """What one tree (n,) proposes in each of the slots ``ids`` (n,), at its observation (n_slots, n_features)."""
+    following, totals = _scratch(forest, log)
+    actions = np.empty(len(ids), dtype=np.int32)
+    for i in range(len(ids)):
+        slot, tree = ids[i], voters[i]
+        copy = seats.player[slot]
+        table = _copy_of(tables, copy)
+        _catch_up(forest, table, log, copy, tree, rule, following, totals)
+        actions[i] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
+    return actions
+
+
+@njit(nogil=True, cache=True)
+def propose_all(
+    forest: Forest,
+    tables: Table,
+    log: Log,
+    rule: Rule,
+    seats: Seats,
+    ids: Any,
+    observations: Any,
+    epsilons: Any,
+) -> Any:
+    """What every tree proposes in each of the slots ``ids`` (n,), (n, n_trees)."""
+    following, totals = _scratch(forest, log)
+    proposals = np.empty((len(ids), len(forest.roots)), dtype=np.int32)
+    for i in range(len(ids)):
+        slot = ids[i]
+        copy = seats.player[slot]
+        table = _copy_of(tables, copy)
+        for tree in range(len(forest.roots)):
+            _catch_up(forest, table, log, copy, tree, rule, following, totals)
+            proposals[i, tree] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
+    return proposals
+
+
+@njit(nogil=True, cache=True)
+def write_log(
+    log: Log,
+    rule: Rule,
+    seats: Seats,
+    ids: Any,
+    observations: Any,
+    actions: Any,
+    after: Any,
+    rewards: Any,
+    terminated: Any,
+    truncated: Any,
+) -> bool:
+    """Append the transition of each of the slots ``ids`` (n,); whether the log is now full.
+
+    ``observations`` (n_slots, n_features) become ``after`` (n, n_features).
+    """
+    full = False
+    for i in range(len(ids)):
+        slot = ids[i]
+        copy = seats.player[slot]
+        k = log.length[copy]
+        log.begins[copy, k] = seats.step[slot] == 0
+        for feature in range(after.shape[1]):  # a slice here would take numba seconds to compile
+            log.before[copy, feature, k] = observations[slot, feature]
+            log.after[copy, feature, k] = after[i, feature]
+            observations[slot, feature] = after[i, feature]
+        log.actions[copy, k] = actions[i]
+        log.rewards[copy, k] = rewards[i]
+        log.bootstraps[copy, k] = bootstraps(terminated[i], truncated[i], rule)
+        log.length[copy] = k + 1
+        full |= k + 1 == log.actions.shape[1]
+    return full
+
+
+@njit(nogil=True, cache=True)
+def learn_log(forest: Forest, tables: Table, log: Log, rule: Rule) -> None:
+    """Every tree learns from all that is in the log; the log is empty after."""
+    following, totals = _scratch(forest, log)
+    for tree in range(len(forest.roots)):
+        for copy in range(len(log.length)):
+            _catch_up(forest, _copy_of(tables, copy), log, copy, tree, rule, following, totals)
+    log.learned[:] = 0
+    log.length[:] = 0
