@@ -97,6 +97,7 @@ def _add_train(commands: Any) -> None:
         help="train a policy on a task",
         description="Train a policy on any Gymnasium task. Settings not given come from the task's preset for the "
         "method, or from the paper's table, whose values stand in brackets.",
+        usage="sirl train ENV [options]\n       sirl train --resume DIR",
         allow_abbrev=False,
     )
     train.add_argument(
