@@ -36,7 +36,7 @@ _NEVER, _PENDULUM, _HOPPER, _WALKER = range(4)
 
 
 @dataclass(frozen=True)
-class Task:
+class Overlay:
     """What a Gymnasium environment lays over the physics."""
 
     xml: str
@@ -78,11 +78,11 @@ def _reacher_start(rng: np.random.Generator, qpos: Floats, qvel: Floats) -> None
     qvel[-2:] = 0
 
 
-SUPPORTED: dict[str, Task] = {
-    "InvertedPendulum-v4": Task("inverted_pendulum.xml", 2, noise=0.01, alive=1.0, fall=_PENDULUM),
-    "Swimmer-v4": Task("swimmer.xml", 4, noise=0.1, control_cost=1e-4, forward=1.0, hidden=2),
-    "Reacher-v4": Task("reacher.xml", 2, start=_reacher_start),
-    "Hopper-v4": Task(
+SUPPORTED: dict[str, Overlay] = {
+    "InvertedPendulum-v4": Overlay("inverted_pendulum.xml", 2, noise=0.01, alive=1.0, fall=_PENDULUM),
+    "Swimmer-v4": Overlay("swimmer.xml", 4, noise=0.1, control_cost=1e-4, forward=1.0, hidden=2),
+    "Reacher-v4": Overlay("reacher.xml", 2, start=_reacher_start),
+    "Hopper-v4": Overlay(
         "hopper.xml",
         4,
         noise=5e-3,
@@ -93,7 +93,7 @@ SUPPORTED: dict[str, Task] = {
         speed_bound=10.0,
         fall=_HOPPER,
     ),
-    "Walker2d-v4": Task(
+    "Walker2d-v4": Overlay(
         "walker2d.xml",
         4,
         noise=5e-3,
@@ -104,7 +104,7 @@ SUPPORTED: dict[str, Task] = {
         speed_bound=10.0,
         fall=_WALKER,
     ),
-    "HalfCheetah-v4": Task("half_cheetah.xml", 5, start=_cheetah_start, control_cost=0.1, forward=1.0, hidden=1),
+    "HalfCheetah-v4": Overlay("half_cheetah.xml", 5, start=_cheetah_start, control_cost=0.1, forward=1.0, hidden=1),
 }
 """The tasks that ``MujocoSimulator`` plays, by Gymnasium id."""
 
@@ -112,7 +112,7 @@ SUPPORTED: dict[str, Task] = {
 class _Physics:
     """A batch of simulations, read and written by slots."""
 
-    def __init__(self, task: Task, n_slots: int, n_threads: int):
+    def __init__(self, task: Overlay, n_slots: int, n_threads: int):
         self.model = mujoco.MjModel.from_xml_path(str(_ASSETS / task.xml))
         self.batch = Batch(self.model, n_slots, n_threads)
         self.frame_skip = task.frame_skip
@@ -180,7 +180,7 @@ class _Rulebook(Protocol):
 class _Body:
     """A body that is to stay upright, or to move forward."""
 
-    def __init__(self, task: Task, physics: _Physics):
+    def __init__(self, task: Overlay, physics: _Physics):
         self._qpos, self._qvel = physics.qpos, physics.qvel
         self._control_cost = task.control_cost
         self._rules = _BodyRules(physics.dt, task.forward, task.alive, task.hidden, task.speed_bound, task.fall)
