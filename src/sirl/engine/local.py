@@ -14,6 +14,9 @@ from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workpla
 GRACE = 1.0
 """Seconds that running items get to end by themselves after Ctrl-C."""
 
+NAP = 0.25
+"""Seconds after which a Ctrl-C is noticed at the latest."""
+
 CLOSING = 2.0
 """Seconds that ``close`` gives the threads: enough for a worker process to use up its own grace."""
 
@@ -66,8 +69,8 @@ class Threads(Engine[Context]):
         try:
             for future, item in zip(futures, items, strict=True):
                 self._jobs.put(partial(_fulfil, future, function, item))
-            wait(futures, return_when=FIRST_EXCEPTION)
-            wait(_cancel(futures))
+            _wait(futures, until=_failed_or_done)
+            _wait(_cancel(futures), until=_all_done)
         except BaseException:  # Ctrl-C, or whatever else a signal handler raises
             wait(_cancel(futures), timeout=GRACE)
             raise
@@ -108,6 +111,21 @@ def _fulfil(
         future.set_exception(error)
     else:
         future.set_result(result)
+
+
+def _wait(futures: list[Future[Result]], until: Callable[[list[Future[Result]]], bool]) -> None:
+    """Wait in naps: a Ctrl-C that comes just before a wait begins is only noticed when that wait ends."""
+    while not until(futures):
+        running = [future for future in futures if not future.done()]
+        wait(running, timeout=NAP, return_when=FIRST_EXCEPTION)
+
+
+def _all_done(futures: list[Future[Result]]) -> bool:
+    return all(future.done() for future in futures)
+
+
+def _failed_or_done(futures: list[Future[Result]]) -> bool:
+    return _all_done(futures) or any(future.done() and future.exception() is not None for future in futures)
 
 
 def _cancel(futures: list[Future[Result]]) -> list[Future[Result]]:
