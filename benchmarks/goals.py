@@ -30,16 +30,19 @@ GOALS = [
     Goal("CartPole-v1", 475, {"stop_at": 490}),
     Goal("InvertedPendulum-v4", 1000, {"stop_at": 1000}),
     Goal("Acrobot-v1", -100, {"stop_at": -95}),
-    Goal("MountainCar-v0", -110, {"stop_at": -106}),
+    Goal("MountainCar-v0", -110, {"stop_at": -107.5, "simulator": "envpool"}),
     Goal(
         "LunarLander-v3",
         200,
         {
             "stop_at": 215,
             "population": 200,
-            "generations": 60,
-            "candidates": 10,
-            "validation_episodes": 30,
+            "luck": "corrected",
+            "collaborative_copies": 20,
+            "collaborative_iterations": 25,
+            "candidates": 15,
+            "validation_episodes": 40,
+            "simulator": "envpool",
         },
     ),
 ]

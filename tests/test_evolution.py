@@ -85,6 +85,16 @@ def test_the_papers_champion_has_the_best_training_score_of_all_generations():
     assert sum(r.validation.episodes for r in run.history) == 0
 
 
+def test_the_luck_of_a_training_score_can_be_corrected():
+    """The paper's fitness is the training score; validated trees can be made to keep the lower of the two."""
+    many = TINY | {"generations": 1, "candidates": 10, "validation_episodes": 50}
+    kept, corrected = (train("CartPole-v1", luck=luck, **many).state for luck in ("kept", "corrected"))
+    assert (corrected.fitness <= kept.fitness).all()
+    lower = corrected.fitness < kept.fitness
+    assert lower.any()
+    assert not lower.all()
+
+
 def test_a_run_stops_when_its_champion_holds_the_goal_on_fresh_episodes():
     run = train("CartPole-v1", stop_at=9.0, confirmation_episodes=5, **TINY)
     assert len(run.history) == 1

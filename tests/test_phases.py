@@ -29,12 +29,19 @@ class Countdown:
         self.seed = np.zeros(n_slots, dtype=np.int64)
         self.time = np.zeros(n_slots, dtype=np.int64)
         self.widths = []
+        self.coming = []
+
+    def expect(self, seeds):
+        assert not self.coming, "all that was expected has come"
+        self.coming = seeds.tolist()
 
     def _observe(self, ids):
         return np.stack([np.sin(self.seed[ids] % 1000 + self.time[ids]), np.cos(self.time[ids])], axis=1)
 
     def reset(self, ids, seeds):
         assert len(ids)
+        for seed in seeds.tolist():
+            self.coming.remove(seed)
         self.seed[ids], self.time[ids] = seeds, 0
         return self._observe(ids)
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium as gym
@@ -17,8 +18,13 @@ import pytest
 from gymnasium import spaces
 from mujoco.batch import Batch
 
+import sirl
+from sirl import phases
 from sirl.errors import EnvironmentFailure, SirlError
+from sirl.forest import pack
+from sirl.phases import Arena, PlayOrder
 from sirl.simulators import Simulator, gymnasium
+from sirl.simulators.envpool import EnvPoolSimulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator
 
@@ -59,6 +65,12 @@ CONTRACT: dict[str, tuple[Callable[..., Simulator], np.ndarray]] = {
     "gymnasium-box2d": (partial(gymnasium_simulator, "LunarLander-v3"), discrete_actions(4)),
     "gymnasium-remade": (partial(gymnasium_simulator, "BipedalWalker-v3"), box_actions(4)),
 }
+if find_spec("envpool"):
+    CONTRACT |= {
+        "envpool-discrete": (partial(EnvPoolSimulator, "CartPole-v1"), discrete_actions(2)),
+        "envpool-box": (partial(EnvPoolSimulator, "BipedalWalker-v3"), box_actions(4)),
+        "envpool-box2d": (partial(EnvPoolSimulator, "LunarLander-v3"), discrete_actions(4)),
+    }
 SEEDS = np.array([7, 2**63 - 1, 2**32, 123_456_789_012_345, 0])
 
 
@@ -115,6 +127,15 @@ def test_an_episode_depends_on_its_seed_and_actions_alone(contract):
         if not live.size:
             break
     assert traces == alone
+
+
+def test_what_is_expected_changes_nothing(contract):
+    """More than one pool's worth, an episode that comes twice, and one that was not announced."""
+    make, actions = contract
+    simulator = make(2)
+    simulator.expect(np.concatenate([np.arange(600), SEEDS[:3], SEEDS[:1]]))
+    for seed in (*SEEDS[:3], SEEDS[0], SEEDS[4], 599):
+        assert play(simulator, 1, int(seed), actions) == play(make(1), 0, int(seed), actions)
 
 
 @pytest.mark.parametrize("env_id", ["BipedalWalker-v3", "LunarLander-v3"])
@@ -532,3 +553,53 @@ def test_make_environment_says_what_to_do(env_id, message):
 def test_make_environment_blames_the_environment():
     with pytest.raises(EnvironmentFailure, match=r"^CartPole-v1 raised TypeError: .*colour.* in make; fix"):
         make_environment("CartPole-v1", colour="red")
+
+
+# ---------------------------------------------------------------------------------------------- EnvPool
+
+needs_envpool = pytest.mark.skipif(not find_spec("envpool"), reason="EnvPool has wheels for Linux on x86-64 alone")
+
+
+@needs_envpool
+@pytest.mark.parametrize(
+    ("env_id", "n_actions"), [("CartPole-v1", 2), ("MountainCar-v0", 3), ("MountainCarContinuous-v0", 0)]
+)
+def test_envpool_computes_what_gymnasium_does(env_id, n_actions):
+    """From the same state with the same actions, up to EnvPool's rounding to float32."""
+    rng = np.random.default_rng(0)
+    simulator = EnvPoolSimulator(env_id, 1)
+    environment = make_environment(env_id)
+    for seed in range(3):
+        first = simulator.reset(slots(0), np.array([seed]))
+        environment.reset(seed=0)
+        environment.unwrapped.state = first[0].copy()
+        for _ in range(25):
+            action = rng.integers(n_actions) if n_actions else rng.uniform(-1, 1, 1).astype(np.float32)
+            ours = simulator.step(slots(0), np.array([action]))
+            observation, reward, terminated, _, _ = environment.step(action)
+            np.testing.assert_allclose(ours.observations[0], observation, atol=2e-5)
+            np.testing.assert_allclose(ours.rewards[0], reward, atol=1e-6)
+            assert ours.terminated[0] == terminated
+            if terminated:
+                break
+
+
+@needs_envpool
+def test_the_papers_lander_lands_on_envpool_too():
+    """It scores 271 on Gymnasium, with a spread of 25."""
+    policy = sirl.load("paper:LunarLander")
+    actions = policy.tree.leaves.actions(policy.menu)
+    order = PlayOrder(pack([policy.tree]), actions, np.arange(30)[None])
+    assert phases.play(Arena(EnvPoolSimulator("LunarLander-v3", 30), policy.menu.values), order).returns.mean() > 250
+
+
+@needs_envpool
+def test_a_task_that_envpool_does_not_have():
+    with pytest.raises(SirlError, match=r"envpool simulator serves .* not Hopper-v4: use --simulator gymnasium"):
+        sirl.Training("Hopper-v4", simulator="envpool")
+
+
+def test_envpool_is_an_extra(monkeypatch):
+    monkeypatch.setattr("sirl.simulators.envpool.find_spec", lambda name: None)
+    with pytest.raises(SirlError, match=r"EnvPool is not installed: run `pip install 'sirl\[envpool\]'`"):
+        sirl.Training("LunarLander-v3", simulator="envpool")

@@ -1,6 +1,7 @@
 """One seed, one result; and training learns."""
 
 import hashlib
+from importlib.util import find_spec
 
 import pytest
 
@@ -34,6 +35,12 @@ def test_a_mujoco_run_is_the_same_on_any_number_of_workers_and_on_gymnasium():
 def test_a_python_task_is_the_same_on_any_number_of_workers():
     first = digest("CartPole-v1", workers=1)
     assert digest("CartPole-v1", workers=2) == first
+
+
+@pytest.mark.skipif(not find_spec("envpool"), reason="EnvPool has wheels for Linux on x86-64 alone")
+def test_a_run_on_envpool_is_the_same_on_any_number_of_workers():
+    first = digest("LunarLander-v3", workers=1, simulator="envpool")
+    assert digest("LunarLander-v3", workers=3, simulator="envpool") == first
 
 
 def test_other_seeds_give_other_results():

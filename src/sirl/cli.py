@@ -111,9 +111,9 @@ def _add_train(commands: Any) -> None:
     )
     train.add_argument(
         "--simulator",
-        choices=("auto", "mujoco", "gymnasium"),
+        choices=("auto", "mujoco", "gymnasium", "envpool"),
         default="auto",
-        help="what computes episodes [auto]",
+        help="what computes episodes; auto: mujoco for the tasks that it has, else gymnasium [auto]",
     )
     train.add_argument(
         "--hang-limit",

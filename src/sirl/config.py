@@ -77,6 +77,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _setting(_EVOLUTION, "offspring i replaces individual i if strictly better (elitist), or always"),
     ] = "elitist"
 
+    luck: Annotated[
+        Literal["kept", "corrected"],
+        _setting(
+            _EVOLUTION,
+            "a tree that validates below its training score keeps that as its fitness (paper), or gets the lower one",
+        ),
+    ] = "kept"
+
     q_low: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform from here")] = -1.0
     q_high: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform up to here")] = 1.0
     discount: Annotated[float, _setting(_LEARNING, "discount factor gamma", ge=0, le=1)] = 0.9

@@ -16,9 +16,10 @@ from sirl.simulators import Simulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.spaces import Menu, Task, describe
 
-Backend = Literal["auto", "mujoco", "gymnasium"]
+Backend = Literal["mujoco", "gymnasium", "envpool"]
+SimulatorName = Literal["auto", "mujoco", "gymnasium", "envpool"]
 
-_SLOTS = {"mujoco": 128, "gymnasium": 32}
+_SLOTS = {"mujoco": 128, "gymnasium": 32, "envpool": 128}
 """Episodes in lockstep on one worker: enough that Python's cost per call is shared by many."""
 
 
@@ -45,7 +46,7 @@ class ArenaRecipe:
 
     recipe: Recipe
     menu: Menu
-    backend: Literal["mujoco", "gymnasium"]
+    backend: Backend
     max_steps: int | None
 
     def __call__(self) -> Arena:
@@ -56,6 +57,10 @@ class ArenaRecipe:
             from sirl.simulators.mujoco import MujocoSimulator
 
             simulator = MujocoSimulator(self.recipe.name, slots, max_steps=self.max_steps)
+        elif self.backend == "envpool":
+            from sirl.simulators.envpool import EnvPoolSimulator
+
+            simulator = EnvPoolSimulator(self.recipe.name, slots, self.max_steps)
         else:
             simulator = GymnasiumSimulator(self.recipe, slots, self.max_steps, name=self.recipe.name)
         return Arena(simulator, self.menu.values)
@@ -101,22 +106,28 @@ def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequ
         ) from error
 
 
-def choose_backend(recipe: Recipe, backend: Backend) -> Literal["mujoco", "gymnasium"]:
-    """Which simulator serves a recipe: MuJoCo's own batch where it knows the task, else Gymnasium."""
-    if backend not in get_args(Backend):
-        hint = did_you_mean(str(backend), list(get_args(Backend))) or f"; choose from {', '.join(get_args(Backend))}."
-        raise SirlError(f"there is no simulator {backend!r}{hint}")
-    if backend == "gymnasium":
+def choose_backend(recipe: Recipe, simulator: SimulatorName) -> Backend:
+    """Which simulator serves a recipe: unless named, MuJoCo's own batch where it knows the task, else Gymnasium."""
+    known = get_args(SimulatorName)
+    if simulator not in known:
+        hint = did_you_mean(str(simulator), list(known)) or f"; choose from {', '.join(known)}."
+        raise SirlError(f"there is no simulator {simulator!r}{hint}")
+    if simulator == "gymnasium":
         return "gymnasium"
-    from sirl.simulators.mujoco import SUPPORTED
+    from sirl.simulators import envpool, mujoco
 
-    fits = recipe.factory is None and not recipe.options and recipe.name in SUPPORTED
-    if backend == "mujoco" and not fits:
+    if simulator == "envpool":
+        envpool.check_installed()
+    served = tuple(envpool.SUPPORTED if simulator == "envpool" else mujoco.SUPPORTED)
+    fits = recipe.factory is None and not recipe.options and recipe.name in served
+    if simulator == "auto":
+        return "mujoco" if fits else "gymnasium"
+    if not fits:
         raise SirlError(
-            f"the mujoco simulator serves {', '.join(SUPPORTED)} without options, not {recipe.name}: "
+            f"the {simulator} simulator serves {', '.join(served)} without options, not {recipe.name}: "
             "use --simulator gymnasium."
         )
-    return "mujoco" if fits else "gymnasium"
+    return simulator
 
 
 def usable_cores() -> int:

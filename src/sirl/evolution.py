@@ -128,8 +128,8 @@ def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tu
     """One turn of the loop of Algorithm 1."""
     offspring = state.codons if state.generation == 0 else _vary(state, problem)
     evaluated = _evaluate(offspring, problem, state.generation, engine)
-    codons, fitness = _replace(state, offspring, evaluated.fitness, problem.settings)
-    champion, validation = _crown(state, evaluated, problem, engine)
+    champion, proven, validation = _crown(state, evaluated, problem, engine)
+    codons, fitness = _replace(state, offspring, proven, problem.settings)
     solved, confirmation = _confirm(champion, problem, state.generation, engine)
     scores = evaluated.fitness[evaluated.valid]
     summary = Summary(
@@ -294,15 +294,19 @@ class _Group:
 
 def _crown(
     state: State, evaluated: _Evaluated, problem: Problem, engine: Engine[Arena]
-) -> tuple[Champion | None, Spent]:
-    """The champion after a generation: by training score (paper), or by validation of the best few."""
+) -> tuple[Champion | None, NDArray[np.float64], Spent]:
+    """The champion after a generation: by training score (paper), or by validation of the best few.
+
+    Also the fitness that the next generation is to go by, which a validation may correct.
+    """
     settings = problem.settings
-    scores = evaluated.fitness[evaluated.valid]
+    fitness = evaluated.fitness
+    scores = fitness[evaluated.valid]
     if settings.crowning == "training":
         best = _candidate(evaluated, int(np.argmax(scores)), state.generation, problem.menu)
         if state.champion is None or best.training_score > state.champion.training_score:
-            return best, Spent()
-        return state.champion, Spent()
+            return best, fitness, Spent()
+        return state.champion, fitness, Spent()
     order = np.argsort(-scores, kind="stable")[: settings.candidates]
     contenders = [_candidate(evaluated, int(tree), state.generation, problem.menu) for tree in order]
     if state.champion is not None:
@@ -313,7 +317,11 @@ def _crown(
     # A shorter tree with the same score is the better read; the reigning champion keeps a full tie.
     best_index = max(range(len(contenders)), key=lambda i: (means[i], -contenders[i].tree.n_leaves, -i))
     champion = contenders[best_index]._replace(validation_score=float(means[best_index]))
-    return champion, Spent(returns.size, steps)
+    if settings.luck == "corrected":
+        fitness = fitness.copy()
+        validated = evaluated.valid[order]
+        fitness[validated] = np.minimum(fitness[validated], means[-len(order) :])
+    return champion, fitness, Spent(returns.size, steps)
 
 
 def _candidate(evaluated: _Evaluated, tree: int, generation: int, menu: Menu) -> Champion:

@@ -133,7 +133,8 @@ class PlayResult(NamedTuple):
 
 def refine(arena: Arena, order: IndividualOrder) -> IndividualResult:
     """Individual phase (Algorithm 3): every tree learns alone; its mean return is its fitness."""
-    slots = _Slots(arena.simulator, order.forest.n_trees, len(order.learning.epsilons))
+    keys = _episode_keys(order.key, order.individuals, order.learning)
+    slots = _Slots(arena.simulator, episode_seeds(keys), keys)
     players = _Alone(arena, order, slots)
     slots.run(players)
     knowledge = Knowledge(players.table.q_values, players.table.visits)
@@ -142,7 +143,8 @@ def refine(arena: Arena, order: IndividualOrder) -> IndividualResult:
 
 def collaborate(arena: Arena, order: CollaborativeOrder) -> CollaborativeResult:
     """Collaborative phase (Algorithm 2): all propose, a vote decides, all learn from the one transition."""
-    slots = _Slots(arena.simulator, len(order.copies), len(order.learning.epsilons))
+    keys = _episode_keys(order.key, order.copies, order.learning)
+    slots = _Slots(arena.simulator, episode_seeds(keys), keys)
     players = _Together(arena, order, slots)
     slots.run(players)
     players.learn_rest()
@@ -152,18 +154,20 @@ def collaborate(arena: Arena, order: CollaborativeOrder) -> CollaborativeResult:
 
 def play(arena: Arena, order: PlayOrder) -> PlayResult:
     """Every tree on every one of its seeds, its leaves' actions as they are."""
-    slots = _Slots(arena.simulator, order.seeds.size, 1)
+    slots = _Slots(arena.simulator, order.seeds.reshape(-1, 1), np.zeros((order.seeds.size, 1), dtype=np.uint64))
     slots.run(_Finished(order, slots))
     shape = order.seeds.shape
     return PlayResult(slots.returns.reshape(shape), slots.lengths.reshape(shape))
 
 
+def _episode_keys(key: Key, players: NDArray[np.int64], learning: Learning) -> Keys:
+    """The key of every player's every episode, (n_players, n_episodes)."""
+    numbers = np.arange(learning.first_episode, learning.first_episode + len(learning.epsilons))
+    return fold_all(fold_all(key, players)[:, None], numbers)
+
+
 class _Players(Protocol):
     """Who plays in the slots."""
-
-    def seeds(self, ids: Ids) -> NDArray[np.int64]:
-        """Seeds of the episodes that begin in the slots ``ids``."""
-        ...
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
         """An episode has begun in each of the slots ``ids``."""
@@ -183,11 +187,17 @@ class _Slots:
 
     Players (trees, or copies of a whole forest) play ``n_episodes`` each, one after another; a slot whose
     player is done takes the next one, so that the simulator stays full to the end.
+
+    Args:
+        simulator: where the episodes run.
+        seeds: of each player's each episode, (n_players, n_episodes).
+        keys: for the draws of each player's each episode, (n_players, n_episodes).
     """
 
-    def __init__(self, simulator: Simulator, n_players: int, n_episodes: int):
+    def __init__(self, simulator: Simulator, seeds: NDArray[np.int64], keys: Keys):
+        self.n_players, self.n_episodes = n_players, n_episodes = seeds.shape
         n = min(simulator.n_slots, n_players)
-        self.simulator, self.n_players, self.n_episodes = simulator, n_players, n_episodes
+        self.simulator, self.seeds, self.keys = simulator, seeds, keys
         self.ids: Ids = np.arange(n, dtype=np.int32)
         """Slots with an episode under way."""
         self.seats = Seats(
@@ -199,10 +209,16 @@ class _Slots:
 
     def run(self, players: _Players) -> None:
         """Play every episode of every player."""
+        n = len(self.ids)
+        waves = [self.seeds[first : first + n].T.ravel() for first in range(0, self.n_players, n)]
+        self.simulator.expect(np.concatenate(waves))
+        player, episode, _, key = self.seats
         fresh = self.ids
         while True:
             if fresh.size:
-                players.begin(fresh, self.simulator.reset(fresh, players.seeds(fresh)))
+                which = player[fresh], episode[fresh]
+                key[fresh] = self.keys[which]
+                players.begin(fresh, self.simulator.reset(fresh, self.seeds[which]))
             ids = self.ids
             if not ids.size:
                 return
@@ -228,12 +244,6 @@ class _Slots:
         self.ids = np.setdiff1d(self.ids, retired, assume_unique=True)
         return np.setdiff1d(over, retired, assume_unique=True)
 
-    def new_keys(self, ids: Ids, player_keys: Keys, first_episode: int) -> NDArray[np.int64]:
-        """Give the episodes that begin in ``ids`` the keys of their players and numbers; their seeds."""
-        player, episode, _, key = self.seats
-        key[ids] = fold_all(player_keys[player[ids]], episode[ids] + first_episode)
-        return episode_seeds(key[ids])
-
 
 class _Alone:
     """Trees in the individual phase: a player is a tree."""
@@ -241,12 +251,8 @@ class _Alone:
     def __init__(self, arena: Arena, order: IndividualOrder, slots: _Slots):
         self.arena, self.order, self.slots = arena, order, slots
         self.table = make_table(*order.knowledge)
-        self.tree_keys = fold_all(order.key, order.individuals)
         self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
         self.actions = np.zeros(0, dtype=np.int32)
-
-    def seeds(self, ids: Ids) -> NDArray[np.int64]:
-        return self.slots.new_keys(ids, self.tree_keys, self.order.learning.first_episode)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
         self.leaves[ids] = kernels.walk_each(self.order.forest, self.slots.seats.player[ids], observations)
@@ -270,12 +276,8 @@ class _Together:
         self.tables = repeat_table(make_table(*order.knowledge), n_copies)
         n_features = order.forest.weights.shape[1]
         self.log = make_log(n_copies, n_features, n_trees, _LOG_CAPACITY)
-        self.copy_keys = fold_all(order.key, order.copies)
         self.observations = np.zeros((len(slots.ids), n_features))
         self.actions = np.zeros(0, dtype=np.int32)
-
-    def seeds(self, ids: Ids) -> NDArray[np.int64]:
-        return self.slots.new_keys(ids, self.copy_keys, self.order.learning.first_episode)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
         self.observations[ids] = observations
@@ -312,9 +314,6 @@ class _Finished:
         self.order, self.slots = order, slots
         self.trees = np.repeat(np.arange(n_trees), n_episodes)
         self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
-
-    def seeds(self, ids: Ids) -> NDArray[np.int64]:
-        return self.order.seeds.ravel()[self.slots.seats.player[ids]]
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
         trees = self.trees[self.slots.seats.player[ids]]

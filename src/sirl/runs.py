@@ -13,12 +13,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import tomli_w
 
 from sirl.config import Method, Settings
+from sirl.environments import Backend
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.evolution import Champion, Spent, Summary
 from sirl.files import write_atomically
@@ -31,7 +32,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     env: str
     method: Method
     seed: int
-    simulator: Literal["mujoco", "gymnasium"]
+    simulator: Backend
     sirl: str
     features: list[str]
     actions: list[str]

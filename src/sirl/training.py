@@ -19,7 +19,7 @@ import gymnasium as gym
 from sirl import __version__, checkpoints
 from sirl.config import CheckpointMinutes, HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
 from sirl.engine import Engine, local_engine
-from sirl.environments import ArenaRecipe, Backend, choose_backend, inspect, make_recipe, usable_cores
+from sirl.environments import ArenaRecipe, SimulatorName, choose_backend, inspect, make_recipe, usable_cores
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.evolution import State, first_state, make_problem, next_generation
 from sirl.phases import Arena
@@ -38,7 +38,7 @@ class Training:
         seed: int = 0,
         out: str | Path | None = None,
         workers: int | None = None,
-        simulator: Backend = "auto",
+        simulator: SimulatorName = "auto",
         hang_limit: float | None = None,
         features: Sequence[str] | None = None,
         actions: Sequence[str] | None = None,
@@ -172,7 +172,7 @@ class Training:
             from sirl.engine.cluster import RayCluster
 
             return RayCluster(self._arena, self.address, self.hang_limit)
-        # MuJoCo and the kernels let go of the GIL; an environment in Python does not.
+        # MuJoCo and the kernels let go of the GIL; an environment in Python does not, and EnvPool too often has it.
         kind: Literal["threads", "processes"] = "threads" if self.config.simulator == "mujoco" else "processes"
         return local_engine(self._arena, self.workers, kind, self.hang_limit)
 
@@ -217,7 +217,7 @@ def train(
     seed: int = 0,
     out: str | Path | None = None,
     workers: int | None = None,
-    simulator: Backend = "auto",
+    simulator: SimulatorName = "auto",
     hang_limit: float | None = None,
     features: Sequence[str] | None = None,
     actions: Sequence[str] | None = None,

@@ -37,6 +37,10 @@ class Simulator(Protocol):
 
     n_slots: int
 
+    def expect(self, seeds: NDArray[np.int64]) -> None:
+        """Episodes with these ``seeds`` (n,) will be asked for, in about this order: a time to prepare."""
+        ...
+
     def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> NDArray[np.float64]:
         """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
         ...

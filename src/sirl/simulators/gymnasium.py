@@ -94,6 +94,9 @@ class GymnasiumSimulator:
         self._may_be_endless = False
         self._remade_at_reset = False
 
+    def expect(self, seeds: NDArray[np.int64]) -> None:
+        """Nothing to prepare: environments are seeded at reset."""
+
     def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> Floats:
         """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
         environments = [self._environment_for(slot) for slot in ids.tolist()]

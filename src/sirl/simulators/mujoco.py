@@ -301,6 +301,9 @@ class MujocoSimulator:
         assert time_limit is not None
         self._max_steps = time_limit if max_steps is None else min(max_steps, time_limit)
 
+    def expect(self, seeds: NDArray[np.int64]) -> None:
+        """Nothing to prepare: starts are drawn at reset."""
+
     def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> Floats:
         """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
         physics = self._physics
