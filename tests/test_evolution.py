@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sirl.config import Settings, preset_settings
+from sirl.errors import EnvironmentFailure
 from sirl.evolution import Champion, State, _replace, _rounds
+from sirl.simulators.mujoco import SUPPORTED
 from sirl.training import train
 
 TINY = {
@@ -106,3 +110,30 @@ def test_a_run_stops_when_its_champion_holds_the_goal_on_fresh_episodes():
 
 def test_a_champion_is_a_plain_record():
     assert Champion._fields == ("tree", "generation", "individual", "training_score", "validation_score")
+
+
+def _explosive(monkeypatch, share):
+    """Let the Hopper start a share of its episodes at a speed that its physics can't follow."""
+
+    def start(rng, qpos, qvel):
+        qvel[:] = 1e200 if rng.random() < share else 0.0
+
+    monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(SUPPORTED["Hopper-v4"], start=start))
+
+
+def test_an_individual_that_breaks_the_simulation_has_no_fitness(monkeypatch, tmp_path):
+    _explosive(monkeypatch, 0.1)
+    run = train("Hopper-v4", out=tmp_path / "run", **TINY | {"population": 30})
+    for record in run.history:
+        assert record.broke
+        assert np.isfinite([record.best, record.mean, record.median]).all()
+        assert f"generation {record.generation + 1}: no fitness for individual {record.broke[0]}" in (
+            tmp_path / "run" / "log.txt"
+        ).read_text(encoding="utf-8")
+    assert np.isfinite(run.champion.tree.leaves.q_values).all()
+
+
+def test_a_task_that_always_breaks_is_refused(monkeypatch):
+    _explosive(monkeypatch, 1.0)
+    with pytest.raises(EnvironmentFailure, match="every tree made the simulation of Hopper-v4 lose its state"):
+        train("Hopper-v4", **TINY)

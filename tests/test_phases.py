@@ -57,6 +57,15 @@ class Countdown:
         pass
 
 
+class Fragile(Countdown):
+    """Breaks down in the second step of episodes with certain seeds."""
+
+    def step(self, ids, actions):
+        out = super().step(ids, actions)
+        broken = (self.time[ids] == 2) & (self.seed[ids] % 5 == 0)
+        return out._replace(terminated=out.terminated | broken, broken=broken if broken.any() else None)
+
+
 ACTIONS = np.arange(3)
 LEARNING = Learning(Rule(0.1, False, 0.9, False, True), np.array([0.3, 0.2, 0.1, 0.0]), 5)
 KEY = Key(99)
@@ -130,3 +139,12 @@ def test_play_neither_learns_nor_explores(forest, knowledge):
     again = play(Arena(Countdown(1), ACTIONS), PlayOrder(forest, actions, seeds))
     np.testing.assert_array_equal(result.returns, again.returns)
     np.testing.assert_array_equal(result.lengths, 1 + seeds % 6)
+
+
+def test_an_episode_in_which_the_simulation_breaks_down_has_no_return(forest):
+    seeds = np.arange(1, 31).reshape(3, 10)
+    order = PlayOrder(forest.part(0, 3), np.zeros(forest.first_leaf[3], dtype=np.int64), seeds)
+    result = play(Arena(Fragile(4), ACTIONS), order)
+    broke = (seeds % 5 == 0) & (seeds % 6 > 0)  # the others end before
+    assert (np.isneginf(result.returns) == broke).all()
+    assert (result.lengths[broke] == 2).all()

@@ -85,7 +85,7 @@ def play(simulator: Simulator, slot: int, seed: int, actions: np.ndarray) -> lis
     trace = [simulator.reset(ids, np.array([seed])).tobytes()]
     for action in actions:
         step = simulator.step(ids, action[None])
-        trace.append(b"".join(array.tobytes() for array in step))
+        trace.append(b"".join(array.tobytes() for array in step[:4]))
         if step.terminated[0] or step.truncated[0]:
             break
     return trace
@@ -122,7 +122,7 @@ def test_an_episode_depends_on_its_seed_and_actions_alone(contract):
     for action in actions:
         step = together.step(live, np.repeat(action[None], len(live), axis=0))
         for row, slot in enumerate(live):
-            traces[slot].append(b"".join(array[row].tobytes() for array in step))
+            traces[slot].append(b"".join(array[row].tobytes() for array in step[:4]))
         live = live[~(step.terminated | step.truncated)]
         if not live.size:
             break
@@ -172,10 +172,10 @@ def test_results_are_not_overwritten_by_later_calls(contract):
     simulator = make(2)
     first = simulator.reset(slots(0, 1), SEEDS[:2])
     step = simulator.step(slots(0, 1), actions[:2])
-    kept = [first.copy(), *(array.copy() for array in step)]
+    kept = [first.copy(), *(array.copy() for array in step[:4])]
     simulator.step(slots(0, 1), actions[2:4])
     simulator.reset(slots(0, 1), SEEDS[2:4])
-    for now, then in zip([first, *step], kept, strict=True):
+    for now, then in zip([first, *step[:4]], kept, strict=True):
         np.testing.assert_array_equal(now, then)
 
 
@@ -258,7 +258,7 @@ def test_bit_equal_up_to_the_time_limit_of_a_task_that_can_fail():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_divergence_is_an_error_and_leaves_no_log(n_threads, tmp_path, monkeypatch, capfd):
+def test_divergence_ends_an_episode_and_leaves_no_log(n_threads, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     speeds = iter([0, 0, 0, 1e200, 0, 1e200, 0, 0] + [0] * 8)
 
@@ -270,17 +270,33 @@ def test_divergence_is_an_error_and_leaves_no_log(n_threads, tmp_path, monkeypat
     everyone = np.arange(8, dtype=np.int32)
     actions = np.zeros((8, 3))
     simulator.reset(everyone, np.arange(8))
-    with pytest.raises(EnvironmentFailure, match=r"^Hopper-v4 diverged in slot 3 \(mjWARN_BADQVEL\)"):
-        simulator.step(everyone, actions)
-    simulator.step(slots(0, 7), actions[:2])  # their neighbours are well
+    step = simulator.step(everyone, actions)
+    assert np.flatnonzero(step.broken).tolist() == [3, 5]
+    assert step.terminated[[3, 5]].all()
+    assert np.isfinite(step.observations).all()
+    assert np.isfinite(step.rewards).all()
+    assert simulator.step(slots(0, 7), actions[:2]).broken is None  # their neighbours are well
 
     simulator.reset(everyone, np.arange(8))
-    simulator.step(everyone, actions)
+    assert simulator.step(everyone, actions).broken is None, "a reset mends it"
     actions[6] = np.nan
-    with pytest.raises(EnvironmentFailure, match=r"^Hopper-v4 diverged in slot 6 \(mjWARN_BADCTRL\)"):
-        simulator.step(everyone, actions)
+    step = simulator.step(everyone, actions)
+    assert np.flatnonzero(step.broken).tolist() == [6]
+    assert np.isfinite(step.rewards).all()
     assert os.listdir() == []
     assert capfd.readouterr() == ("", "")
+
+
+def test_divergence_on_gymnasium_is_told_at_the_end_of_the_episode():
+    """MuJoCo sets the state back and goes on; Gymnasium does not look at its warnings."""
+    simulator = gymnasium_simulator("Hopper-v5", 2, max_steps=3)
+    simulator.reset(slots(0, 1), np.arange(2))
+    simulator._environments[1].unwrapped.data.qvel[:] = 1e200
+    actions = np.zeros((2, 3), np.float32)
+    ends = [simulator.step(slots(0, 1), actions).broken for _ in range(3)]
+    assert any(broken is not None and broken.tolist() == [False, True] for broken in ends)
+    simulator.reset(slots(1), np.arange(1))
+    assert [simulator.step(slots(1), actions[:1]).broken for _ in range(3)] == [None] * 3
 
 
 def test_mujoco_in_gymnasium_leaves_no_log(tmp_path, monkeypatch, capfd):

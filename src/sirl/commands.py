@@ -162,7 +162,7 @@ def _report(run: Training) -> None:
         score = evaluation.evaluate(policy, workers=run.workers, max_steps=max_steps, env_options=env_options)
     except EnvironmentFailure as failure:
         if run.directory is not None:
-            run.directory.note("evaluation", failure)
+            run.directory.note("evaluation", f"{failure}\n{failure.details}")
         raise
     _print_score(policy, score, policy.task.env)
     episodes = sum(r.episodes for r in history)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sirl.config import Episodes, MaxSteps, Seed, Workers, checked
 from sirl.engine import local_engine
 from sirl.environments import ArenaRecipe, inspect, make_recipe, usable_cores
-from sirl.errors import SirlError
+from sirl.errors import EnvironmentFailure, SirlError
 from sirl.forest import pack
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.phases import PlayOrder, play
@@ -93,4 +93,10 @@ def evaluate(
     orders = [PlayOrder(forest, actions, cut[None]) for cut in cuts]
     with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers, "processes") as engine:
         results = engine.map(play, orders)
-    return Evaluation(np.concatenate([r.returns[0] for r in results]), np.concatenate([r.lengths[0] for r in results]))
+    returns = np.concatenate([r.returns[0] for r in results])
+    if n_broken := np.isneginf(returns).sum():
+        raise EnvironmentFailure(
+            f"{recipe.name} lost its state in {n_broken} of {episodes} episodes (MuJoCo's warnings tell), so this "
+            "policy has no score: its actions are more than the simulation can follow."
+        )
+    return Evaluation(returns, np.concatenate([r.lengths[0] for r in results]))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sirl.config import Settings
 from sirl.engine import Engine
-from sirl.errors import SirlError
+from sirl.errors import EnvironmentFailure, SirlError
 from sirl.forest import Forest, pack
 from sirl.genome import Codons, crossover, first_population, mutate, tournament_winners
 from sirl.grammar import Grammar, make_grammar, translate
@@ -67,7 +67,7 @@ class State(NamedTuple):
     codons: Codons
     """(population, genotype_length)"""
     fitness: NDArray[np.float64]
-    """(population,); -inf for an individual whose codons ran out."""
+    """(population,); -inf for an individual whose codons ran out, or that broke the simulation."""
     champion: Champion | None
     solved: bool
     """The champion has held ``stop_at`` on fresh episodes."""
@@ -94,6 +94,8 @@ class Summary(NamedTuple):
     median: float
     invalid: int
     """Individuals whose codons ran out; they count in no score."""
+    broke: list[int]
+    """Which individuals made the simulation lose its state; they count in no score either."""
     collaborative: Spent
     individual: Spent
     validation: Spent
@@ -131,13 +133,14 @@ def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tu
     champion, proven, validation = _crown(state, evaluated, problem, engine)
     codons, fitness = _replace(state, offspring, proven, problem.settings)
     solved, confirmation = _confirm(champion, problem, state.generation, engine)
-    scores = evaluated.fitness[evaluated.valid]
+    scores = evaluated.fitness[np.isfinite(evaluated.fitness)]
     summary = Summary(
         state.generation,
         float(scores.max()),
         float(scores.mean()),
         float(np.median(scores)),
-        len(offspring) - len(scores),
+        len(offspring) - len(evaluated.valid),
+        evaluated.valid[np.isneginf(evaluated.fitness[evaluated.valid])].tolist(),
         evaluated.collaborative,
         evaluated.individual,
         validation.plus(*confirmation),
@@ -187,6 +190,8 @@ def _evaluate(codons: Codons, problem: Problem, generation: int, engine: Engine[
         scores = returns[-1].mean(axis=1)
     fitness = np.full(len(codons), -np.inf)
     fitness[valid] = np.concatenate(returns, axis=1).mean(axis=1)
+    if not np.isfinite(fitness).any():
+        raise _all_broke(problem)
     return _Evaluated(fitness, forest, valid, group.knowledge, group.spent_collaborative, group.spent_individual)
 
 
@@ -307,7 +312,7 @@ def _crown(
         if state.champion is None or best.training_score > state.champion.training_score:
             return best, fitness, Spent()
         return state.champion, fitness, Spent()
-    order = np.argsort(-scores, kind="stable")[: settings.candidates]
+    order = np.argsort(-scores, kind="stable")[: min(settings.candidates, np.isfinite(scores).sum())]
     contenders = [_candidate(evaluated, int(tree), state.generation, problem.menu) for tree in order]
     if state.champion is not None:
         contenders.insert(0, state.champion)
@@ -316,12 +321,21 @@ def _crown(
     means = returns.mean(axis=1)
     # A shorter tree with the same score is the better read; the reigning champion keeps a full tie.
     best_index = max(range(len(contenders)), key=lambda i: (means[i], -contenders[i].tree.n_leaves, -i))
+    if not np.isfinite(means[best_index]):
+        raise _all_broke(problem)
     champion = contenders[best_index]._replace(validation_score=float(means[best_index]))
     if settings.luck == "corrected":
         fitness = fitness.copy()
         validated = evaluated.valid[order]
         fitness[validated] = np.minimum(fitness[validated], means[-len(order) :])
     return champion, fitness, Spent(returns.size, steps)
+
+
+def _all_broke(problem: Problem) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"every tree made the simulation of {problem.task.env} lose its state: its actions are more than the "
+        "simulation can follow; narrow the action space or shorten the time step"
+    )
 
 
 def _candidate(evaluated: _Evaluated, tree: int, generation: int, menu: Menu) -> Champion:

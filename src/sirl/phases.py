@@ -76,7 +76,7 @@ class IndividualResult(NamedTuple):
 
     knowledge: Knowledge
     returns: NDArray[np.float64]
-    """(n_trees, n_episodes)"""
+    """(n_trees, n_episodes); -inf where the simulation broke down."""
     steps: int
 
 
@@ -126,7 +126,7 @@ class PlayResult(NamedTuple):
     """What playing gave."""
 
     returns: NDArray[np.float64]
-    """(n_trees, n_episodes)"""
+    """(n_trees, n_episodes); -inf where the simulation broke down."""
     lengths: NDArray[np.int64]
     """(n_trees, n_episodes), in steps."""
 
@@ -225,6 +225,9 @@ class _Slots:
             out = self.simulator.step(ids, players.act(ids))
             players.learn(ids, out)
             over = kernels.end_step(self.seats, ids, out.rewards, out.terminated, out.truncated, self.returns)
+            if out.broken is not None:
+                lost = ids[out.broken]
+                self.returns[player[lost], episode[lost]] = -np.inf
             fresh = self._next_episodes(over) if over.size else over
 
     def _next_episodes(self, over: Ids) -> Ids:
@@ -264,7 +267,7 @@ class _Alone:
 
     def learn(self, ids: Ids, out: Step) -> None:
         rule, seats = self.order.learning.rule, self.slots.seats
-        kernels.learn_each(self.order.forest, self.table, rule, seats, ids, self.leaves, self.actions, *out)
+        kernels.learn_each(self.order.forest, self.table, rule, seats, ids, self.leaves, self.actions, *out[:4])
 
 
 class _Together:
@@ -298,7 +301,7 @@ class _Together:
 
     def learn(self, ids: Ids, out: Step) -> None:
         rule, seats = self.order.learning.rule, self.slots.seats
-        if catching_up.write_log(self.log, rule, seats, ids, self.observations, self.actions, *out):
+        if catching_up.write_log(self.log, rule, seats, ids, self.observations, self.actions, *out[:4]):
             self.learn_rest()
 
     def learn_rest(self) -> None:

@@ -20,7 +20,7 @@ import tomli_w
 
 from sirl.config import Method, Settings
 from sirl.environments import Backend
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import SirlError
 from sirl.evolution import Champion, Spent, Summary
 from sirl.files import write_atomically
 from sirl.policy import Policy
@@ -92,6 +92,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     champion: ChampionRecord | None
     seconds: float
     """Wall time of the generation."""
+    broke: list[int] = []
+    """Which individuals made the simulation lose its state, and have no fitness for it."""
 
     @staticmethod
     def of(summary: Summary, champion: Champion | None, seconds: float) -> Record:
@@ -180,10 +182,10 @@ class RunDirectory:
         with writable(self.champion):
             policy.save(self.champion)
 
-    def note(self, when: str, failure: EnvironmentFailure) -> None:
+    def note(self, when: str, what: str) -> None:
         """Append what an environment did to the log."""
         with writable(self.log), self.log.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{when}: {failure}\n{failure.details}".rstrip() + "\n")
+            file.write(f"{when}: {what}".rstrip() + "\n")
 
 
 def read_history(path: str | os.PathLike[str]) -> list[Record]:

@@ -161,7 +161,7 @@ class Training:
                     yield self._keep(before, Record.of(summary, self.state.champion, seconds))
             except EnvironmentFailure as failure:
                 if self.directory is not None:
-                    self.directory.note(f"generation {self.state.generation + 1}", failure)
+                    self.directory.note(f"generation {self.state.generation + 1}", f"{failure}\n{failure.details}")
                 raise
             finally:
                 if self.directory is not None:
@@ -182,6 +182,12 @@ class Training:
             if self.state.champion is not before.champion:
                 self.directory.crown(self.champion)
             self.directory.add(record)
+            if record.broke:
+                who = ", ".join(map(str, record.broke))
+                self.directory.note(
+                    f"generation {record.generation + 1}",
+                    f"no fitness for individual {who}: the simulation lost its state under its actions",
+                )
             self._checkpoint(self.directory)
         return record
 

@@ -30,6 +30,8 @@ class Step(NamedTuple):
     """(n,): the task is over: there is no next state to value."""
     truncated: NDArray[np.bool_]
     """(n,): the time limit is reached: the next state exists, but will not be seen."""
+    broken: NDArray[np.bool_] | None = None
+    """(n,): the simulation could not follow the actions, and the episode is over without a result; None: nowhere."""
 
 
 class Simulator(Protocol):

@@ -122,7 +122,9 @@ class EnvPoolSimulator:
             step = parts[0][1]
         else:
             order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-            step = Step(*(np.concatenate(values)[order] for values in zip(*(part for _, part in parts), strict=True)))
+            step = Step(
+                *(np.concatenate(values)[order] for values in zip(*(part[:4] for _, part in parts), strict=True))
+            )
         self._finite(step.observations)
         self._finite(step.rewards)
         if self._max_steps is None:

@@ -6,6 +6,7 @@ ends) becomes an ``EnvironmentFailure`` that names the environment, what it did 
 
 from __future__ import annotations
 
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -93,6 +94,7 @@ class GymnasiumSimulator:
         self._to_rows: Callable[[Sequence[Any]], Floats] | None = None
         self._may_be_endless = False
         self._remade_at_reset = False
+        self._is_mujoco = False
 
     def expect(self, seeds: NDArray[np.int64]) -> None:
         """Nothing to prepare: environments are seeded at reset."""
@@ -115,12 +117,22 @@ class GymnasiumSimulator:
             rows = zip(ids.tolist(), actions.copy(), strict=True)
             steps = [environments[slot].step(action) for slot, action in rows]
             observations, rewards, terminated, truncated, _ = zip(*steps, strict=True)
-            return Step(
+            step = Step(
                 observations=self._rows(observations),
                 rewards=_stack(rewards, shape=(), what="reward", name=self._name),
                 terminated=np.array(terminated, np.bool_),
                 truncated=np.array(truncated, np.bool_) | out_of_time,
             )
+        return step._replace(broken=self._broken(ids, step)) if self._is_mujoco else step
+
+    def _broken(self, ids: Ids, step: Step) -> NDArray[np.bool_] | None:
+        """Which episodes end here after MuJoCo has lost its state, which it then silently sets back."""
+        from sirl.simulators.mujoco import has_diverged
+
+        broken = np.zeros(len(ids), np.bool_)
+        for row in np.flatnonzero(step.terminated | step.truncated).tolist():
+            broken[row] = has_diverged(self._environments[int(ids[row])].unwrapped.data)  # type: ignore[attr-defined]
+        return broken if broken.any() else None
 
     def close(self) -> None:
         """Close every environment."""
@@ -142,6 +154,7 @@ class GymnasiumSimulator:
                 self._to_rows = _rows_of(environment.observation_space, self._name)
                 self._may_be_endless = self._max_steps is None and not _has_time_limit(environment)
                 self._remade_at_reset = _is_remade_at_reset(environment)
+                self._is_mujoco = _is_mujoco(environment)
         return environment
 
     def _rows(self, observations: Sequence[Any]) -> Floats:
@@ -220,6 +233,11 @@ def _has_time_limit(environment: Environment) -> bool:
 
 def _is_remade_at_reset(environment: Environment) -> bool:
     return any((cls.__module__, cls.__name__) in _REMADE_AT_RESET for cls in type(environment.unwrapped).__mro__)
+
+
+def _is_mujoco(environment: Environment) -> bool:
+    mujoco = sys.modules.get("mujoco")
+    return mujoco is not None and isinstance(getattr(environment.unwrapped, "data", None), mujoco.MjData)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from mujoco.batch import Batch
 from numba import njit
 from numpy.typing import NDArray
 
-from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
+from sirl.errors import SirlError, did_you_mean
 from sirl.simulators import Ids, Step
 from sirl.simulators.seeding import first_uniforms
 
@@ -129,20 +129,16 @@ class _Physics:
         # A batch checks the slots that it is given; when it is all of them, it need not be given any.
         self.batch.step(None if len(ids) == self.batch.nsim else ids, self.frame_skip)
 
-    def divergence(self, ids: Ids) -> tuple[int, str] | None:
-        """The first slot whose state broke since its reset, and MuJoCo's name for it, if there is one."""
-        row = _first_broken(self.qpos, self.qvel, self.warnings, ids)
-        if row < 0:
-            return None
-        warnings = self.warnings[ids[row]]
-        if not warnings.any():
-            return int(ids[row]), "state not finite"
-        return int(ids[row]), mujoco.mjtWarning(_DIVERGED.start + int(warnings.argmax())).name
+    def broken(self, ids: Ids) -> Flags | None:
+        """Which slots of ``ids`` have a state that broke since their reset; None: none of them."""
+        flags: Flags = _broken(self.qpos, self.qvel, self.warnings, ids)
+        return flags if flags.any() else None
 
 
 @njit(nogil=True, cache=True)
-def _first_broken(qpos: Any, qvel: Any, warnings: Any, ids: Any) -> int:
-    """The first row of ``ids`` whose slot has a warning or a number that is none; -1 if all are well."""
+def _broken(qpos: Any, qvel: Any, warnings: Any, ids: Any) -> Any:
+    """Whether the slot of each row of ``ids`` has a warning or a number that is none."""
+    broken = np.zeros(len(ids), dtype=np.bool_)
     for i in range(len(ids)):
         slot = ids[i]
         well = True
@@ -152,9 +148,8 @@ def _first_broken(qpos: Any, qvel: Any, warnings: Any, ids: Any) -> int:
             well &= bool(np.isfinite(qpos[slot, j]))
         for j in range(qvel.shape[1]):
             well &= bool(np.isfinite(qvel[slot, j]))
-        if not well:
-            return i
-    return -1
+        broken[i] = not well
+    return broken
 
 
 class _Rulebook(Protocol):
@@ -325,30 +320,30 @@ class MujocoSimulator:
         """Advance each slot of ``ids`` by its row of ``actions`` (n, nu), float32 or float64."""
         before = self._rules.before(ids, actions)
         self._physics.step(ids, actions)
-        if (divergence := self._physics.divergence(ids)) is not None:
-            raise self._failure(*divergence)
         elapsed = self._elapsed[ids] + 1
         self._elapsed[ids] = elapsed
         observations, rewards, terminated = self._rules.after(ids, before, actions)
-        return Step(observations, rewards, terminated, elapsed >= self._max_steps)
+        broken = self._physics.broken(ids)
+        if broken is not None:
+            observations[broken], rewards[broken], terminated[broken] = 0.0, 0.0, True
+        return Step(observations, rewards, terminated, elapsed >= self._max_steps, broken)
 
     def close(self) -> None:
         """Let go of the physics, whose threads end with it."""
         vars(self).pop("_physics", None)
         vars(self).pop("_rules", None)
 
-    def _failure(self, slot: int, kind: str) -> EnvironmentFailure:
-        return EnvironmentFailure(
-            f"{self._env_id} diverged in slot {slot} ({kind}): MuJoCo could not follow the actions; "
-            "keep them finite and within the bounds of the action space"
-        )
+
+def has_diverged(data: mujoco.MjData) -> bool:
+    """Whether MuJoCo has lost a simulation's state since its reset."""
+    return bool(data.warning.number[_DIVERGED].any())
 
 
 def silence_mujoco() -> None:
     """Stop MuJoCo from writing warnings to MUJOCO_LOG.TXT in the working directory, and to the console.
 
-    The setting is MuJoCo's own and holds for the process; ``MujocoSimulator`` raises for the warnings that
-    matter. A Python handler would do it too, but the batch's threads would have to wait for the interpreter.
+    The setting is MuJoCo's own and holds for the process; the simulators look at the warnings that matter.
+    A Python handler would do it too, but the batch's threads would have to wait for the interpreter.
     """
     config = mujoco.MjLogConfig.get()
     config.logto_file = False
