@@ -45,6 +45,7 @@ class Tiny(gym.Env):
     def step(self, action):
         assert self.action_space.contains(action), f"{action!r} is not in {self.action_space}"
         self.steps += 1
+        self.last_action = action
         out = self.behave(self) if self.behave else None
         if out is not None:
             return out

@@ -1,5 +1,6 @@
 """The front door: its names, and training as a program meets it."""
 
+import os
 import subprocess
 import sys
 
@@ -156,6 +157,29 @@ def test_nothing_is_lost_when_an_environment_breaks_later(behave, reason, tmp_pa
     log = (tmp_path / "run" / "log.txt").read_text()
     assert log.startswith("generation 3: make ")
     assert ("Traceback" in log) == bool(failure.value.details)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_failure_names_the_individual_and_the_environment(workers, tmp_path):
+    """Of all trees, those that ever go are the ones in trouble; the collaborative phase never starts."""
+
+    def behave(env):
+        if env.last_action == 1:
+            raise ValueError("bad gear")
+
+    options = TINY | {"collaborative_iterations": 0, "workers": workers, "epsilon": 0.0}
+    with pytest.raises(EnvironmentFailure, match=r"^individual \d+: <lambda> raised ValueError: bad gear in step"):
+        sirl.train(lambda: Tiny(behave=behave), **options)
+
+
+def test_a_crash_names_the_individual_and_the_environment():
+    def behave(env):
+        if env.last_action == 1:
+            os._exit(7)
+
+    options = TINY | {"collaborative_iterations": 0, "workers": 2, "epsilon": 0.0}
+    with pytest.raises(EnvironmentFailure, match=r"^individual \d+ of <lambda> ended its worker process 3 times"):
+        sirl.train(lambda: Tiny(behave=behave), **options)
 
 
 def test_a_limit_of_steps_ends_what_never_ends():

@@ -18,12 +18,14 @@ class EnvironmentFailure(SirlError):  # noqa: N818 - it is the environment that 
     Args:
         message: one sentence that names the cause and the fix.
         details: the traceback inside the environment, if there is one, for the log.
+        where: the label of the work that failed, if it has one.
     """
 
-    def __init__(self, message: str, details: str = ""):
-        super().__init__(message, details)
+    def __init__(self, message: str, details: str = "", where: str = ""):
+        super().__init__(message, details, where)
         self.message = message
         self.details = details
+        self.where = where
 
     def __str__(self) -> str:
         return _sentence(self.message)

@@ -6,9 +6,9 @@ engine that the orders of work run on does not change any result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from sirl.phases import (
 from sirl.spaces import Menu, Task, make_menu
 from sirl.tree import QLeaves, Tree, simplify
 from sirl.voting import weigh
+
+_Order = TypeVar("_Order")
+_Result = TypeVar("_Result")
 
 
 class Problem(NamedTuple):
@@ -238,18 +241,14 @@ class _Group:
 
     def individual(self, stream: Stream, episodes: range) -> NDArray[np.float64]:
         """Every tree plays ``episodes`` alone (Algorithm 3); the returns, (n_trees, n_episodes)."""
-        learning = self._learning(episodes)
-        orders = [
-            IndividualOrder(
-                self.forest.part(a, b),
-                self._knowledge_of(a, b),
-                self.valid[a:b],
-                learning,
-                root(self.problem.seed, stream, self.generation),
-            )
-            for a, b in _cut(self.forest.n_trees, 1 if self.engine.workers == 1 else 4 * self.engine.workers)
-        ]
-        results = self.engine.map(refine, orders)
+        key = root(self.problem.seed, stream, self.generation)
+        all_trees = IndividualOrder(self.forest, self.knowledge, self.valid, self._learning(episodes), key)
+        n_parts = 1 if self.engine.workers == 1 else 4 * self.engine.workers
+        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, n_parts)]
+        try:
+            results = _map(self.engine, refine, orders, self.problem)
+        except EnvironmentFailure as failure:
+            raise self._find_culprit(failure, orders) from failure
         self.knowledge = Knowledge(
             np.concatenate([r.knowledge.q_values for r in results]),
             np.concatenate([r.knowledge.visits for r in results]),
@@ -275,7 +274,7 @@ class _Group:
             )
             for a, b in _cut(n_copies, self.engine.workers)
         ]
-        results = self.engine.map(collaborate, orders)
+        results = _map(self.engine, collaborate, orders, self.problem)
         # The paper's parallel scheme: each tree becomes the mean of its copies.
         q_values = np.concatenate([r.knowledge.q_values for r in results]).sum(axis=0) / n_copies
         visits = np.concatenate([r.knowledge.visits for r in results])
@@ -285,16 +284,23 @@ class _Group:
             n_copies * len(iterations), sum(r.steps for r in results)
         )
 
+    def _find_culprit(self, failure: EnvironmentFailure, orders: Sequence[IndividualOrder]) -> EnvironmentFailure:
+        """The failure as it happens to one individual alone, by name, if it happens again."""
+        singles = [single for order in orders if order.label == failure.where for single in order.parts()]
+        try:
+            _map(self.engine, refine, singles, self.problem)
+        except EnvironmentFailure as alone:
+            if alone.message.startswith(alone.where):
+                return alone
+            return EnvironmentFailure(f"{alone.where}: {alone.message}", alone.details, alone.where)
+        return failure
+
     def _learning(self, episodes: range) -> Learning:
         settings = self.problem.settings
         seen = self.episodes_seen + np.arange(len(episodes))
         self.episodes_seen += len(episodes)
         epsilons = np.asarray(settings.epsilon * settings.epsilon_decay**seen, dtype=np.float64)
         return Learning(self.rule, epsilons, episodes.start)
-
-    def _knowledge_of(self, start: int, stop: int) -> Knowledge:
-        rows = slice(self.forest.first_leaf[start], self.forest.first_leaf[stop])
-        return Knowledge(self.knowledge.q_values[rows], self.knowledge.visits[rows])
 
 
 def _crown(
@@ -374,9 +380,22 @@ def _play_all(
     orders = [
         PlayOrder(forest, actions, np.tile(seeds[a:b], (len(trees), 1))) for a, b in _cut(len(seeds), engine.workers)
     ]
-    results = engine.map(play, orders)
+    results = _map(engine, play, orders, problem)
     steps = sum(int(r.lengths.sum()) for r in results)
     return np.concatenate([r.returns for r in results], axis=1), steps
+
+
+def _map(
+    engine: Engine[Arena], function: Callable[[Arena, _Order], _Result], orders: Sequence[_Order], problem: Problem
+) -> list[_Result]:
+    """What the engine makes of the orders; the loss of a worker says on which environment."""
+    try:
+        return engine.map(function, orders)
+    except EnvironmentFailure as failure:
+        where, message = failure.where, failure.message
+        if where and message.startswith(where):
+            message = f"{where} of {problem.task.env}{message[len(where) :]}"
+        raise EnvironmentFailure(message, failure.details, where) from failure
 
 
 def _cut(n: int, parts: int) -> list[tuple[int, int]]:

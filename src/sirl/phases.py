@@ -7,6 +7,7 @@ individual (or copy) and episode: so a phase can be cut into orders in any way a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -68,7 +69,20 @@ class IndividualOrder(NamedTuple):
     @property
     def label(self) -> str:
         """What this order is, for a message."""
-        return f"individuals {self.individuals[0]} to {self.individuals[-1]}"
+        first, last = self.individuals[0], self.individuals[-1]
+        return f"individual {first}" if first == last else f"individuals {first} to {last}"
+
+    def parts(self) -> Iterator[IndividualOrder]:
+        """The order of each tree alone."""
+        for tree in range(self.forest.n_trees):
+            yield self.part(tree, tree + 1)
+
+    def part(self, start: int, stop: int) -> IndividualOrder:
+        """The order of some of the trees."""
+        forest = self.forest.part(start, stop)
+        rows = slice(self.forest.first_leaf[start], self.forest.first_leaf[stop])
+        knowledge = Knowledge(self.knowledge.q_values[rows], self.knowledge.visits[rows])
+        return self._replace(forest=forest, knowledge=knowledge, individuals=self.individuals[start:stop])
 
 
 class IndividualResult(NamedTuple):

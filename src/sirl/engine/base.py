@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
+from sirl.errors import EnvironmentFailure
+
 Context = TypeVar("Context")
 Context_co = TypeVar("Context_co", covariant=True)
 Item = TypeVar("Item")
@@ -45,6 +47,11 @@ class Engine(Protocol[Context_co]):
         self.close()
 
 
+def label_of(item: object) -> str:
+    """What an item is, for a message; empty if it does not say."""
+    return str(getattr(item, "label", ""))
+
+
 class Workplace(Generic[Context]):
     """One worker's context: made when it is first needed, kept for the worker's life, then closed."""
 
@@ -54,9 +61,13 @@ class Workplace(Generic[Context]):
 
     def run(self, function: Callable[[Context, Item], Result], item: Item) -> Result:
         """``function(context, item)``."""
-        if not self._made:
-            self._made.append(self._make())
-        return function(self._made[0], item)
+        try:
+            if not self._made:
+                self._made.append(self._make())
+            return function(self._made[0], item)
+        except EnvironmentFailure as failure:
+            failure.where = failure.where or label_of(item)
+            raise
 
     def close(self) -> None:
         """Close the context, if it was made and can be closed."""

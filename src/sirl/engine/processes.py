@@ -15,7 +15,7 @@ from threading import Event
 
 import cloudpickle
 
-from sirl.engine.base import ClosedError, Context, Engine, Item, Result
+from sirl.engine.base import ClosedError, Context, Engine, Item, Result, label_of
 from sirl.engine.child import Child, DiedError, Ending, HungError
 from sirl.engine.local import Threads
 from sirl.engine.messages import decode_answer, encode_call
@@ -59,7 +59,7 @@ class Processes(Engine[Context]):
 
         def run(post: _Post, numbered: tuple[int, Item]) -> Result:
             number, item = numbered
-            result: Result = decode_answer(post.ask(encode_call(function, item), _name(number, item)))
+            result: Result = decode_answer(post.ask(encode_call(function, item), label_of(item) or f"item {number}"))
             return result
 
         return self._threads.map(run, list(enumerate(items)))
@@ -119,16 +119,12 @@ def _encode_context(context: Callable[[], object]) -> bytes:
         ) from error
 
 
-def _name(number: int, item: object) -> str:
-    label = getattr(item, "label", None)
-    return f"item {number}" if label is None else f"item {number} ({label})"
-
-
 def _hung(name: str, timeout: float, ending: Ending) -> EnvironmentFailure:
     return EnvironmentFailure(
         f"{name} was ended after {timeout:g} seconds without a result: its environment hangs, or "
         "--hang-limit is too short for it",
         ending.traceback,
+        where=name,
     )
 
 
@@ -143,5 +139,5 @@ def _died(name: str, endings: list[Ending]) -> EnvironmentFailure:
         if how == "SIGKILL":
             fix = "memory has probably run out, so use fewer --workers"
     return EnvironmentFailure(
-        f"{name} ended its worker process {len(endings)} times, last with {how}: {fix}", last.traceback
+        f"{name} ended its worker process {len(endings)} times, last with {how}: {fix}", last.traceback, name
     )
