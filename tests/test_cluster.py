@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,21 @@ def test_the_first_failure_is_raised_as_it_was(cluster):
 def test_an_item_whose_worker_is_killed_runs_again(cluster, tmp_path):
     with RayCluster(Context) as engine:
         assert engine.map(die_once, [str(tmp_path / "died")]) == ["done"]
+
+
+def hang(context, item):
+    if item == 1:
+        time.sleep(1000)
+    return item
+
+
+def test_an_item_that_hangs_is_ended_and_tells_where(cluster):
+    """Its time starts when it does: waiting for a worker is no hanging."""
+    with RayCluster(Context, timeout=1.0) as engine:
+        with pytest.raises(EnvironmentFailure, match=r"item 1 .* 1 seconds.*--hang-limit") as failure:
+            engine.map(hang, range(3))
+        assert "in hang" in failure.value.details
+        assert engine.map(double, [4])[0][0] == 8
 
 
 def test_a_run_on_the_cluster_has_the_bits_of_a_run_here_even_if_a_node_dies(cluster):

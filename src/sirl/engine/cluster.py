@@ -7,17 +7,26 @@ worker keeps its context from one item to the next.
 
 from __future__ import annotations
 
+import faulthandler
 import hashlib
 import logging
+import math
+import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from threading import TIMEOUT_MAX, Thread, Timer
 from typing import Any
 
 import cloudpickle
 
-from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace
+from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace, label_of
 from sirl.engine.messages import answer_call, decode_answer, encode_call
 from sirl.errors import EnvironmentFailure, SirlError
+
+_FAREWELL = 1.0
+"""Seconds that a Ray worker has to hand over the news that its item hangs."""
 
 _workplaces: dict[bytes, Workplace[Any]] = {}
 """In a Ray worker: the one context that it serves, by the digest of its recipe."""
@@ -30,7 +39,7 @@ class RayCluster(Engine[Context]):
         context: makes what the mapped functions work with; called in each Ray worker, at its first item.
         address: of a running cluster, ``auto`` for the one that this machine belongs to; without it, Ray is started
             on this machine alone.
-        timeout: seconds after which an item counts as hung.
+        timeout: seconds after which an item that has started counts as hung.
         attempts: how many workers or nodes an item may lose before it counts as failed.
     """
 
@@ -43,7 +52,7 @@ class RayCluster(Engine[Context]):
     ):
         self._ray = ray = _connect(address)
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._timeout = timeout
+        self._timeout = math.inf if timeout is None else timeout
         self._attempts = attempts
         self._recipe = ray.put(bytes(cloudpickle.dumps((sys.path, cloudpickle.dumps(context)))))
         self._serve = ray.remote(num_cpus=1, max_retries=attempts - 1)(_serve)
@@ -53,7 +62,7 @@ class RayCluster(Engine[Context]):
         """See `Engine.map`. An item whose worker or node is lost runs again elsewhere."""
         if self._closed:
             raise ClosedError
-        calls = [self._serve.remote(self._recipe, encode_call(function, item)) for item in items]
+        calls = [self._serve.remote(self._recipe, encode_call(function, item), self._timeout) for item in items]
         try:
             return [
                 self._result(call, number, item) for number, (call, item) in enumerate(zip(calls, items, strict=True))
@@ -69,21 +78,23 @@ class RayCluster(Engine[Context]):
         self._closed = True
 
     def _result(self, call: Any, number: int, item: object) -> Any:
-        errors = self._ray.exceptions
-        name = f"item {number} ({getattr(item, 'label', 'no label')})"
+        name = label_of(item) or f"item {number}"
         try:
-            answer = self._ray.get(call, timeout=self._timeout)
-        except errors.GetTimeoutError:
-            raise EnvironmentFailure(
-                f"{name} gave no result in {self._timeout:g} seconds: its environment hangs, or --hang-limit is too "
-                "short for it"
-            ) from None
-        except errors.RayError as error:
+            answer = self._ray.get(call)
+        except self._ray.exceptions.RayError as error:
             raise EnvironmentFailure(
                 f"{name} was lost with its Ray worker {self._attempts} times ({type(error).__name__}): its environment "
                 "crashes, memory runs out, or nodes keep leaving the cluster",
                 str(error),
+                where=name,
             ) from None
+        if isinstance(answer, str):
+            raise EnvironmentFailure(
+                f"{name} was ended after {self._timeout:g} seconds without a result: its environment hangs, or "
+                "--hang-limit is too short for it",
+                answer,
+                where=name,
+            )
         return decode_answer(answer)
 
 
@@ -104,8 +115,25 @@ def _connect(address: str | None) -> Any:
     return ray
 
 
-def _serve(recipe: bytes, call: bytes) -> bytes:
-    """Answer a call in a Ray worker."""
+def _serve(recipe: bytes, call: bytes, timeout: float) -> bytes | str:
+    """Answer a call in a Ray worker; one that takes too long is answered with where it hangs."""
+    answers: SimpleQueue[bytes] = SimpleQueue()
+    thread = Thread(target=lambda: answers.put(answer_call(_workplace(recipe), call)), daemon=True)
+    thread.start()
+    if timeout < math.inf:  # for native code that keeps the GIL, and so this thread, for itself
+        faulthandler.dump_traceback_later(2 * timeout + _FAREWELL, exit=True)
+    try:
+        return answers.get(timeout=min(timeout, TIMEOUT_MAX))
+    except Empty:
+        frame = sys._current_frames().get(thread.ident or 0)
+        # The thread can't be ended, so its process is, as soon as the answer is on its way.
+        Timer(_FAREWELL, os._exit, (1,)).start()
+        return "".join(traceback.format_stack(frame))
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _workplace(recipe: bytes) -> Workplace[Any]:
     digest = hashlib.sha256(recipe).digest()
     if digest not in _workplaces:
         for workplace in _workplaces.values():  # of an earlier run: a worker outlives the runs that it serves
@@ -114,4 +142,4 @@ def _serve(recipe: bytes, call: bytes) -> bytes:
         paths, context = cloudpickle.loads(recipe)
         sys.path += [path for path in paths if path not in sys.path]  # modules of the user, where nodes share them
         _workplaces[digest] = Workplace(cloudpickle.loads(context))
-    return answer_call(_workplaces[digest], call)
+    return _workplaces[digest]
