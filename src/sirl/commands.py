@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from sirl import evaluation
 from sirl.config import Settings
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import EnvironmentFailure, SirlError, WriteFailure, printable
 from sirl.evaluation import Evaluation
 from sirl.policy import Policy, load
 from sirl.progress import duration, show_progress
@@ -42,7 +42,7 @@ def train(options: Namespace) -> int:
             for _ in show_progress(run.generations(), run.settings.generations, run.history):
                 pass
             _report(run)
-        except (KeyboardInterrupt, EnvironmentFailure) as reason:
+        except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
             return _report_stop(run, reason)
     return 0
 
@@ -107,7 +107,11 @@ def _shown_warnings() -> Iterator[None]:
     usual = warnings.formatwarning
 
     def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
-        return f"sirl: warning: {message}\n" if "sirl" in filename else usual(message, category, filename, *rest)
+        return (
+            f"sirl: warning: {printable(str(message))}\n"
+            if "sirl" in filename
+            else usual(message, category, filename, *rest)
+        )
 
     warnings.formatwarning = format_ours  # type: ignore[assignment]
     try:
@@ -187,6 +191,9 @@ def _report_stop(run: Training, reason: BaseException) -> int:
     if isinstance(reason, KeyboardInterrupt):
         print(f"\nsirl: stopped; {kept}.\n{go_on}", file=sys.stderr)
         return 143 if isinstance(reason, _Terminated) else 130
+    if isinstance(reason, WriteFailure):
+        print(f"sirl: error: {reason}\nsirl: what was written before is kept.\n{go_on}", file=sys.stderr)
+        return 1
     print(f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.\n{go_on}", file=sys.stderr)
     return 1
 

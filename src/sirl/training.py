@@ -139,7 +139,7 @@ class Training:
                     f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
                     stacklevel=3,
                 )
-        checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest())
+        checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest(), self.problem)
         for text in damaged:
             warnings.warn(text, stacklevel=3)
         self.directory = directory
