@@ -98,7 +98,7 @@ def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequ
         return task
     except SirlError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = str(error).partition("\n")[0]
         raise EnvironmentFailure(
             f"{recipe.name} could not be made ({type(error).__name__}: {reason}): fix the environment or its options.",

@@ -224,12 +224,12 @@ def _is_remade_at_reset(environment: Environment) -> bool:
 
 @contextmanager
 def _blame(name: str, call: str) -> Iterator[None]:
-    """Turn an exception of an environment into an ``EnvironmentFailure``; our own and Ctrl-C pass."""
+    """Turn an exception of an environment, or its exit, into an ``EnvironmentFailure``; our own and Ctrl-C pass."""
     try:
         yield
     except SirlError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f": {line}" if (line := str(error).partition("\n")[0]) else ""
         raise EnvironmentFailure(
             f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment"
