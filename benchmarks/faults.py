@@ -29,12 +29,12 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
-from watched import SMALL, Watched, flags, go_on, handles_of, memory_of, outcome
 
 import sirl
 from sirl import checkpoints, cli, files
 from sirl.policy import Policy
 from sirl.training import Training
+from watched import SMALL, Watched, flags, go_on, handles_of, memory_of, outcome
 
 HERE = Path(__file__).parent
 
@@ -462,8 +462,10 @@ def environments(trial: Trial) -> dict[str, Any]:
             ok &= code == 0
         else:
             ok &= code == 1 and re.search(f"^sirl: error: {expected}", err, re.M) is not None
-            ok &= f"to go on: sirl train --resume {path}" in err and (path / "log.txt").exists()
-            again = Watched("train", "--resume", path, environment={"FAULTY_IS_MENDED": "1"}, cwd=HERE)
+            ok &= f"to go on: sirl train faulty:Faulty-v0 --resume {path}" in err and (path / "log.txt").exists()
+            again = Watched(
+                "train", "faulty:Faulty-v0", "--resume", path, environment={"FAULTY_IS_MENDED": "1"}, cwd=HERE
+            )
             ok &= again.end()[0] == 0
         if mended is None:
             mended = outcome(path)

@@ -75,6 +75,7 @@ def _resumed_run(options: Namespace) -> Training:
     given = {name for name, value in vars(options).items() if value != _TRAIN_DEFAULTS.get(name)}
     free = {
         "command",
+        "env",
         "resume",
         "workers",
         "hang_limit",
@@ -91,6 +92,7 @@ def _resumed_run(options: Namespace) -> Training:
         )
     return Training.resume(
         options.resume,
+        options.env,
         workers=options.workers,
         hang_limit=options.hang_limit,
         checkpoint_minutes=options.checkpoint_minutes,
@@ -178,7 +180,8 @@ def _report(run: Training) -> None:
     if run.settings.stop_at is not None and not run.state.solved:
         print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")
     where = _place(run)
-    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} --episodes 1000")
+    named = f"--env {run.config.env} " if ":" in run.config.env else ""
+    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} {named}--episodes 1000")
 
 
 def _report_stop(run: Training, reason: BaseException) -> int:
@@ -187,7 +190,8 @@ def _report_stop(run: Training, reason: BaseException) -> int:
         kept = "no generation had ended, so there is no champion yet"
     else:
         kept = f"the champion of {_count(run.state.generation, 'generation')} is kept in {where}/champion.json"
-    go_on = f"sirl: to go on: sirl train --resume {where}"
+    named = f"{run.config.env} " if ":" in run.config.env else ""
+    go_on = f"sirl: to go on: sirl train {named}--resume {where}"
     if isinstance(reason, KeyboardInterrupt):
         print(f"\nsirl: stopped; {kept}.\n{go_on}", file=sys.stderr)
         return 143 if isinstance(reason, _Terminated) else 130
@@ -201,7 +205,7 @@ def _report_stop(run: Training, reason: BaseException) -> int:
 def evaluate(options: Namespace) -> int:
     """Score a policy."""
     policy = load(options.model)
-    env_options, max_steps = _as_trained(options) if options.env is None else ({}, None)
+    env_options, max_steps = _as_trained(options) if options.env in (None, policy.task.env) else ({}, None)
     with redirect_stdout(sys.stderr):  # an environment may print; what is printed here may be read by a program
         score = evaluation.evaluate(
             policy,

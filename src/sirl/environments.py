@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,17 @@ def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, A
             f"{type(env).__name__}: every worker makes environments of its own."
         )
     return Recipe(getattr(env, "__name__", type(env).__name__), env, dict(options or {}))
+
+
+def named_by_file(env_id: str, fix: str) -> str:
+    """An id that a file gives, if it needs no module that nobody has asked for: a file must not choose what runs."""
+    module, colon, _ = env_id.rpartition(":")
+    if colon and module not in sys.modules:
+        raise SirlError(
+            f"the environment {env_id!r} would import the module {module!r}, and only a file asks for that: if you "
+            f"trust it, {fix}, or import it first."
+        )
+    return env_id
 
 
 def _with_version(env_id: str) -> str:

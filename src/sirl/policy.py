@@ -30,6 +30,7 @@ _DEEPEST = 300
 """Conditions on a path: JSON nests no deeper in Python, and nobody reads on from there."""
 _LARGEST = 50_000_000
 """Bytes of a model file."""
+_MOST_ACTIONS = 100_000
 _MOST_WEIGHTS = 20_000_000
 """Conditions times features: a file of a few names must not ask for gigabytes."""
 _DTYPES = ("float16", "float32", "float64", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))
@@ -249,9 +250,9 @@ def _from_file(file: _File) -> Policy:
     n = len(task.action_low)
     if task.action_shape != ([] if task.action == "discrete" else [n]) or len(task.action_high) != n or not n:
         raise _Broken("the shape and the bounds of its actions do not agree")
-    values = np.array([_checked_action(value, task) for value in file.actions.values])
-    if not len(values) or len(file.actions.names) != len(values):
+    if not 0 < len(file.actions.values) == len(file.actions.names) <= _MOST_ACTIONS:
         raise _Broken("its actions are not named one by one")
+    values = np.array([_checked_action(value, task) for value in file.actions.values])
     menu = Menu(values.astype(task.action_dtype), file.actions.names)
     return Policy(task, menu, _to_tree(file.tree, task, menu), file.origin)
 
