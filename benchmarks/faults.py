@@ -423,24 +423,24 @@ class Shuffled:
         self.engine.close()
 
 
-FIRE = r"Faulty-v0 raised RuntimeError: the motor is on fire in {}; fix the environment"
+FIRE = r"faulty:Faulty-v0 raised RuntimeError: the motor is on fire in {}; fix the environment"
 DIED = r"item \d+ .*ended its worker process 3 times, last with {}: "
 OUTCOMES = {
     "raise in make": FIRE.format("make"),
     "raise in reset": FIRE.format("reset"),
     "raise in step": FIRE.format("step"),
     "raise in close": None,
-    "NaN observation": "Faulty-v0 returned NaN in observation feature 0; fix the environment",
-    "infinite observation": "Faulty-v0 returned inf in observation feature 0; fix the environment",
-    "NaN reward": "Faulty-v0 returned NaN in reward; fix the environment",
-    "infinite reward": "Faulty-v0 returned inf in reward; fix the environment",
-    "endless": "Faulty-v0 never ended an episode, not in 100000 steps; set --max-steps",
+    "NaN observation": "faulty:Faulty-v0 returned NaN in observation feature 0; fix the environment",
+    "infinite observation": "faulty:Faulty-v0 returned inf in observation feature 0; fix the environment",
+    "NaN reward": "faulty:Faulty-v0 returned NaN in reward; fix the environment",
+    "infinite reward": "faulty:Faulty-v0 returned inf in reward; fix the environment",
+    "endless": "faulty:Faulty-v0 never ended an episode, not in 100000 steps; set --max-steps",
     "hang": r"item \d+ .*was ended after 5 seconds without a result: its environment hangs, or --hang-limit",
     "hang in native code": r"item \d+ .*was ended after 5 seconds without a result: its environment hangs",
-    "exit": "Faulty-v0 raised SystemExit: 0 in step; fix the environment",
+    "exit": "faulty:Faulty-v0 raised SystemExit: 0 in step; fix the environment",
     "hard exit": DIED.format("exit code 3") + "its environment exits instead of raising an exception",
     "segmentation fault": DIED.format("SIGSEGV") + "native code of its environment crashed",
-    "memory": "Faulty-v0 raised MemoryError in step; fix the environment",
+    "memory": "faulty:Faulty-v0 raised MemoryError in step; fix the environment",
     "killed by the kernel": DIED.format("SIGKILL") + "memory has probably run out, so use fewer --workers",
 }
 """The first sentence that the command line says; None: the run goes to its end."""
@@ -452,8 +452,8 @@ def environments(trial: Trial) -> dict[str, Any]:
     right, said = 0, {}
     for fault, expected in {"none": None, **OUTCOMES}.items():
         path = trial.work / fault.replace(" ", "-")
-        limit = 100 if fault == "endless" else 5
-        settings = SMALL | {"generations": 2}
+        limit = 5 if fault.startswith("hang") else 300
+        settings = SMALL | {"generations": 1}
         start = ("train", "faulty:Faulty-v0", "--env-option", f"fault={fault}", "--out", path, *flags(settings))
         run = Watched(*start, "--workers", 2, "--hang-limit", limit, cwd=HERE)
         code, _, err = run.end()

@@ -64,8 +64,8 @@ def _raise() -> None:
 
 
 def _blow_up() -> None:
-    """Take all memory that there is, but no more than 4 GB of it."""
-    resource.setrlimit(resource.RLIMIT_AS, (4 * 10**9, 4 * 10**9))
+    """Take all memory that there is, but no more than 2 GB of it."""
+    resource.setrlimit(resource.RLIMIT_AS, (2 * 10**9, 2 * 10**9))
     hoard = []
     while True:
         hoard.append(bytearray(10**8))
