@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -106,7 +107,8 @@ def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequ
         if not isinstance(env, gym.Env):
             raise SirlError(f"{recipe.name} made a {type(env).__name__}: let it return a gymnasium.Env.")
         task = describe(env, recipe.name, features, actions)
-        env.close()
+        with suppress(Exception):  # what there was to see is seen
+            env.close()
         return task
     except SirlError:
         raise
