@@ -108,7 +108,7 @@ def _names(place: Path) -> list[str]:
 
 def worker(trial: Trial) -> dict[str, Any]:
     """SIGKILL of a random worker every 2 s, in runs that take long enough."""
-    settings = SMALL | {"population": 50, "generations": 25, "individual_episodes": 5}
+    settings = SMALL | {"generations": 10, "individual_episodes": 3}
     whole = _whole(trial.work, settings, "Acrobot-v1")
     kills, identical = 0, 0
     for number in range(trial.times):
@@ -434,6 +434,7 @@ OUTCOMES = {
     "infinite observation": "faulty:Faulty-v0 returned inf in observation feature 0; fix the environment",
     "NaN reward": "faulty:Faulty-v0 returned NaN in reward; fix the environment",
     "infinite reward": "faulty:Faulty-v0 returned inf in reward; fix the environment",
+    "huge reward": r"faulty:Faulty-v0 returned 1e\+308 as reward, too large to add up; fix the environment",
     "endless": "faulty:Faulty-v0 never ended an episode, not in 100000 steps; set --max-steps",
     "hang": r"item \d+ .*was ended after 5 seconds without a result: its environment hangs, or --hang-limit",
     "hang in native code": r"item \d+ .*was ended after 5 seconds without a result: its environment hangs",

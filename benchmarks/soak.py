@@ -2,7 +2,7 @@
 
 python benchmarks/soak.py --minutes 60 --out runs/soak.json
 
-One run after the other, each with a seed of its own. Every few seconds a worker, the driver, or both are killed, and a
+One run after the other, each with a seed of its own. Every few seconds a worker or the driver is killed, and a
 killed driver's run is resumed. Each run is compared with one that nothing stopped.
 """
 
@@ -55,12 +55,12 @@ class Soak:
         reader = threading.Thread(target=run.end)  # or the pipe would fill up
         reader.start()
         while reader.is_alive():
-            reader.join(self.rng.uniform(0.5, 5))
+            reader.join(self.rng.uniform(1, 20))
             if not reader.is_alive() or time.monotonic() > deadline:
                 continue
             self.megabytes.append(memory_of(run.processes()))
             self.handles.append(handles_of(run.process.pid))
-            if self.rng.random() < 0.6:
+            if self.rng.random() < 0.7:
                 self.counts["workers killed"] += run.kill_a_worker(self.rng)
             else:
                 run.process.kill()

@@ -115,6 +115,14 @@ def test_an_environment_that_exits_is_named(workers):
         sirl.train(lambda: Tiny(behave=leave), **SMALL | {"workers": workers})
 
 
+def test_rewards_that_do_not_add_up_are_refused(tmp_path):
+    step = (np.zeros(2, np.float32), -1e308, False, True, {})
+    with pytest.raises(
+        EnvironmentFailure, match=r"returned -1e\+308 as reward, too large to add up; fix the environment"
+    ):
+        sirl.train(lambda: Tiny(behave=lambda _: step), out=tmp_path / "run", **SMALL)
+
+
 def test_an_environment_that_fails_to_close_costs_nothing(sirl_command, register):
     class Stubborn(Tiny):
         made = 0
