@@ -66,7 +66,7 @@ def driver(trial: Trial) -> dict[str, Any]:
         run.kill()
         writing += any(path.rglob(".*.part"))
         left += run.left_after(5)
-        code, _, err = go_on(path, *command).end()
+        code, _, err = go_on(path, *command, workers=1).end()
         identical += code == 0 and outcome(path) == whole
         print(number, code, "identical" if outcome(path) == whole else f"differs: {err}", flush=True)
         shutil.rmtree(path)
@@ -135,7 +135,7 @@ def node(trial: Trial) -> dict[str, Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    settings = SMALL | {"generations": 4, "population": 40}
+    settings = SMALL | {"generations": 4}
     here = sirl.train("CartPole-v1", workers=1, **settings).champion.to_json()
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes = [cluster.add_node(num_cpus=1) for _ in range(3)]
@@ -450,13 +450,13 @@ OUTCOMES = {
 def environments(trial: Trial) -> dict[str, Any]:
     """Faulty environments: each ends as OUTCOMES says, leaves no process, and goes on once it is mended."""
     mended = None
-    right, said = 0, {}
+    right, said, mend = 0, {}, {"FAULTY_IS_MENDED": "1"}
     for fault, expected in {"none": None, **OUTCOMES}.items():
         path = trial.work / fault.replace(" ", "-")
         limit = 5 if fault.startswith("hang") else 300
         settings = SMALL | {"generations": 1}
         start = ("train", "faulty:Faulty-v0", "--env-option", f"fault={fault}", "--out", path, *flags(settings))
-        run = Watched(*start, "--workers", 2, "--hang-limit", limit, cwd=HERE)
+        run = Watched(*start, "--workers", 1, "--hang-limit", limit, cwd=HERE)
         code, _, err = run.end()
         ok = not run.left_after(5) and "Traceback" not in err
         if expected is None:
@@ -464,9 +464,7 @@ def environments(trial: Trial) -> dict[str, Any]:
         else:
             ok &= code == 1 and re.search(f"^sirl: error: {expected}", err, re.M) is not None
             ok &= f"to go on: sirl train faulty:Faulty-v0 --resume {path}" in err and (path / "log.txt").exists()
-            again = Watched(
-                "train", "faulty:Faulty-v0", "--resume", path, environment={"FAULTY_IS_MENDED": "1"}, cwd=HERE
-            )
+            again = Watched("train", "faulty:Faulty-v0", "--resume", path, "--workers", 1, environment=mend, cwd=HERE)
             ok &= again.end()[0] == 0
         if mended is None:
             mended = outcome(path)

@@ -95,10 +95,10 @@ def outcome(path: Path) -> tuple[bytes, list[Any]]:
     return (path / "champion.json").read_bytes(), history
 
 
-def go_on(path: Path, *start: object) -> Watched:
+def go_on(path: Path, *start: object, workers: int = 2) -> Watched:
     """The run again, from where it stands; from the start if it was stopped before its config.toml was written."""
     if (path / "config.toml").exists():
-        return Watched("train", "--resume", path, "--workers", 2)
+        return Watched("train", "--resume", path, "--workers", workers)
     return Watched(*start)
 
 
