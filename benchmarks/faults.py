@@ -49,14 +49,14 @@ class Trial(NamedTuple):
 
 
 def driver(trial: Trial) -> dict[str, Any]:
-    """SIGKILL of the driver: every other time at a random moment, else while a file is being written."""
+    """SIGKILL of the driver: with two workers at a random moment, and in turn, with one, while a file is written."""
     begin = time.monotonic()
     whole = _whole(trial.work)
     seconds = time.monotonic() - begin
     identical, left, writing = 0, 0, 0
     for number in range(trial.times):
         path = trial.work / f"killed-{number}"
-        command = ("train", "CartPole-v1", "--out", path, "--workers", 2, *flags(SMALL))
+        command = ("train", "CartPole-v1", "--out", path, "--workers", 2 - number % 2, *flags(SMALL))
         run = Watched(*command)
         if number % 2:
             _wait_for_a_write(run, path, trial.rng.randrange(1, 25))
