@@ -101,13 +101,13 @@ def test_a_damaged_checkpoint_is_left_out_with_a_warning_and_the_one_before_is_u
 
 def test_any_flipped_bit_or_lost_byte_is_noticed(whole, tmp_path):
     content = sorted((whole / "checkpoints").iterdir())[-1].read_bytes()
-    config = sirl.Training.resume(shutil.copytree(whole, tmp_path / "copy"), workers=1).config.digest()
+    run = sirl.Training.resume(shutil.copytree(whole, tmp_path / "copy"), workers=1)
     for place in range(0, len(content), len(content) // 60):
         for broken in (content[:place], content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]):
             directory = tmp_path / "checkpoints"
             directory.mkdir(exist_ok=True)
             (directory / "00000001.ckpt").write_bytes(broken)
-            found, warnings = load_latest(directory, config)
+            found, warnings = load_latest(directory, run.config.digest(), run.problem)
             assert found is None
             assert len(warnings) == 1
 

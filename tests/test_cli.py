@@ -328,7 +328,21 @@ def test_a_module_beside_the_user_is_found(tmp_path):
         text=True,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    assert (tmp_path / "runs" / "my_tasks-Mine-v0-sirl-lb-0" / "champion.json").exists()
+    where = "runs/my_tasks-Mine-v0-sirl-lb-0"
+    assert (tmp_path / where / "champion.json").exists()
+    assert f"sirl evaluate {where} --env my_tasks:Mine-v0 --episodes 1000" in run.stdout
+
+
+@pytest.mark.parametrize("command", [["evaluate", "run", "--episodes", "1"], ["train", "--resume", "run"]])
+def test_a_file_does_not_choose_what_is_imported(command, sirl_command, tmp_path):
+    (tmp_path / "stranger.py").write_text("import gymnasium as gym; gym.register('S-v0', entry_point='no:where')")
+    assert sirl_command("train", "CartPole-v1", "--out", "run", *TINY_FLAGS).code == 0
+    for file in (tmp_path / "run" / "champion.json", tmp_path / "run" / "config.toml"):
+        text = file.read_text().replace('"CartPole-v1"', '"stranger:S-v0"')
+        file.write_text(re.sub(' *"checksum".*\n', "", text))
+    _, _, err = sirl_command(*command)
+    assert "would import the module 'stranger', and only a file asks for that: if you trust it, " in err
+    assert "stranger" not in sys.modules
 
 
 def test_a_live_display_on_a_terminal(monkeypatch):

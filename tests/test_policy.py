@@ -1,6 +1,8 @@
 """Policies: their files, and how they play; Stable-Baselines3 takes them as its own."""
 
 import json
+import os
+import re
 
 import gymnasium as gym
 import numpy as np
@@ -33,11 +35,13 @@ def random_policy(seed=0, n_splits=5, action=ACTIONS[0]):
 
 
 GOOD = random_policy().to_json()
+EDITABLE = re.sub(rb' *"checksum".*\n', b"", GOOD)
+"""The good file without its line "checksum"."""
 
 
 def changed(change):
-    """The good file's bytes after ``change`` of its content."""
-    content = json.loads(GOOD)
+    """The good file's bytes after ``change`` of its content by hand."""
+    content = json.loads(EDITABLE)
     change(content)
     return json.dumps(content).encode()
 
@@ -65,6 +69,9 @@ def test_a_leaf_that_was_edited_by_hand():
     before = random_policy(n_splits=1)
     content = json.loads(before.to_json())
     content["tree"]["if_true"] = {"action": 4}
+    with pytest.raises(SirlError, match=r'if you have edited it, delete its line "checksum"; if not, it is damaged'):
+        Policy.from_json(json.dumps(content).encode())
+    del content["checksum"]
     after = Policy.from_json(json.dumps(content).encode())
     observations = np.random.default_rng(0).normal(size=(500, 3))
     edited = before.tree.walk(observations) == 0
@@ -129,12 +136,12 @@ def test_a_file_that_contradicts_itself(change, reason):
         b"",
         b"{",
         GOOD[:-20],
-        GOOD.replace(b'"threshold": ', b'"threshold": NaN', 1),
-        GOOD.replace(b'"threshold": ', b'"threshold": 1e999', 1),
+        EDITABLE.replace(b'"threshold": ', b'"threshold": NaN', 1),
+        EDITABLE.replace(b'"threshold": ', b'"threshold": 1e999', 1),
         b"\xff\xfe\x00",
         b"[1, 2]",
         b'{"tree": ' * 10_000 + b"1" + b"}" * 10_000,
-        GOOD[: GOOD.index(b'"tree"')] + b'"tree": ' + b'{"if_true": ' * 10_000 + b"1" + b"}" * 10_001,
+        EDITABLE[: EDITABLE.index(b'"tree"')] + b'"tree": ' + b'{"if_true": ' * 10_000 + b"1" + b"}" * 10_001,
     ],
     ids=["empty", "brace", "truncated", "NaN", "infinite", "binary", "list", "nested", "nested tree"],
 )
@@ -152,7 +159,12 @@ def test_a_foreign_file_and_a_newer_one():
 
 
 def test_files_that_are_not_there(tmp_path):
-    for path in (tmp_path, tmp_path / "nothing.json", "null\0byte"):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(10**12)
+    for path in ("nothing.json", "null\0byte", "pipe", "endless", "huge", ""):
+        path = tmp_path / path
         with pytest.raises(SirlError, match=r"can't be read \(.*\): give a model file, a run directory"):
             sirl.load(path)
     with pytest.raises(SirlError, match=r"the paper prints no tree for 'Lunarlander'; did you mean 'LunarLander'\?"):
@@ -175,13 +187,13 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
-PLACES = list(places(json.loads(GOOD)))[1:]
+PLACES = list(places(json.loads(EDITABLE)))[1:]
 
 
 @given(st.lists(st.tuples(st.sampled_from(PLACES), JSON, st.booleans()), min_size=1, max_size=3))
 @settings(max_examples=300, deadline=None)
 def test_a_mangled_file_loads_or_is_refused(mutations):
-    content = json.loads(GOOD)
+    content = json.loads(EDITABLE)
     for path, value, remove in mutations:
         try:
             at = content
@@ -196,10 +208,53 @@ def test_a_mangled_file_loads_or_is_refused(mutations):
     _load_and_play(json.dumps(content).encode())
 
 
-@given(st.integers(0, len(GOOD) - 1), st.binary(max_size=3), st.integers(0, 5))
+@given(st.integers(0, len(EDITABLE) - 1), st.binary(max_size=3), st.integers(0, 5))
 @settings(max_examples=300, deadline=None)
 def test_damaged_bytes_load_or_are_refused(position, patch, n_lost):
-    _load_and_play(GOOD[:position] + patch + GOOD[position + n_lost :])
+    _load_and_play(EDITABLE[:position] + patch + EDITABLE[position + n_lost :])
+
+
+@given(st.integers(0, len(GOOD) - 1), st.integers(0, 7), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_no_flipped_bit_and_no_lost_end_goes_unnoticed(position, bit, lost):
+    damaged = GOOD[:position] + (b"" if lost else bytes([GOOD[position] ^ 1 << bit]) + GOOD[position + 1 :])
+    try:
+        content = Policy.from_json(damaged).to_json()
+    except SirlError:
+        return
+    assert content == GOOD  # 1e-05 may become 1E-05, and the last line its end
+
+
+def test_the_layout_of_a_file_does_not_matter():
+    assert Policy.from_json(json.dumps(json.loads(GOOD), indent=7).encode()).to_json() == GOOD
+    assert Policy.from_json(GOOD.replace(b"\n", b"\r\n")).to_json() == GOOD
+    assert Policy.from_json(EDITABLE).to_json() == GOOD
+
+
+def test_a_small_file_that_asks_for_much_is_refused():
+    def widen(content):
+        names = [f"f{i}" for i in range(100_000)]
+        none = [None] * len(names)
+        content["task"].update(features=names, feature_low=none, feature_high=none)
+        nest(content, 250)
+
+    with pytest.raises(SirlError, match="too many conditions for 100000 features"):
+        Policy.from_json(changed(widen))
+
+
+@pytest.mark.parametrize("place", ["features", "action_names", "env"])
+def test_a_name_cannot_drive_the_terminal(place):
+    def rename(content):
+        evil = "\x1b]0;owned\x07"
+        content["task"][place] = evil if place == "env" else [evil, *content["task"][place][1:]]
+
+    with pytest.raises(SirlError, match=r"its name '\\x1b\]0;owned\\x07' has a character that does not print"):
+        Policy.from_json(changed(rename))
+
+
+def test_a_refusal_cannot_drive_the_terminal():
+    with pytest.raises(SirlError, match=r"unknown field `\\x1b\[2J`"):
+        Policy.from_json(changed(lambda c: c.update({"\x1b[2J": 1})))
 
 
 def _load_and_play(content):

@@ -16,15 +16,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl.errors import SirlError
-from sirl.evolution import Champion, State
-from sirl.files import write_atomically
+from sirl.errors import SirlError, printable
+from sirl.evolution import Champion, Problem, State
+from sirl.files import read_plain, write_atomically
 from sirl.policy import Policy
 from sirl.runs import Record
 
 SCHEMA = 1
 _MAGIC = b"sirl checkpoint\n"
 _KEPT = 3
+_LARGEST = 10**9
+"""Bytes: more than the largest population takes."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,13 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     champion: bytes
     """The champion's model file; empty if there is none."""
     history: list[Record]
+
+
+class _Head(msgspec.Struct):
+    """What is read first, whatever a newer schema has changed in the rest."""
+
+    schema: int
+    config: str
 
 
 class _Array(msgspec.Struct, frozen=True):
@@ -72,40 +81,60 @@ def save(directory: Path, state: State, champion: Policy | None, history: list[R
     )
     payload = msgspec.msgpack.encode(checkpoint)
     digest = hashlib.sha256(payload).hexdigest().encode()
+    if directory.is_symlink():
+        raise OSError(None, "it is a link to another directory")
     directory.mkdir(exist_ok=True)
     write_atomically(directory / f"{state.generation:08d}.ckpt", _MAGIC + digest + b"\n" + payload)
     for old in sorted(directory.glob("*.ckpt"))[:-_KEPT]:
         old.unlink()
 
 
-def load_latest(directory: Path, config: str) -> tuple[Checkpoint | None, list[str]]:
+def load_latest(directory: Path, config: str, problem: Problem) -> tuple[Checkpoint | None, list[str]]:
     """The newest good checkpoint of a run, and a warning for each newer one that is damaged."""
     warnings: list[str] = []
     for path in sorted(directory.glob("*.ckpt"), reverse=True):
         try:
-            checkpoint = _read(path)
-        except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-            warnings.append(f"{path} is damaged ({error}): an older checkpoint is used, or none.")
-            continue
-        if checkpoint.schema > SCHEMA:
-            raise SirlError(f"{path} has schema {checkpoint.schema}, newer than {SCHEMA}: install a newer sirl.")
-        if checkpoint.config != config:
-            raise SirlError(f"{path} belongs to a run with other settings: restore the run's own config.toml.")
-        return checkpoint, warnings
+            payload = _payload(path)
+            head = msgspec.msgpack.decode(payload, type=_Head)
+            if head.schema > SCHEMA:
+                raise SirlError(f"{path} has schema {head.schema}, newer than {SCHEMA}: install a newer sirl.")
+            if head.config != config:
+                raise SirlError(f"{path} belongs to a run with other settings: restore the run's own config.toml.")
+            checkpoint = msgspec.msgpack.decode(payload, type=Checkpoint)
+            _check(checkpoint, problem)
+        except (OSError, ValueError, RecursionError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+            warnings.append(f"{printable(str(path))} is damaged ({printable(reason)}): an older one is used, or none.")
+        else:
+            return checkpoint, warnings
     return None, warnings
 
 
-def _read(path: Path) -> Checkpoint:
-    content = path.read_bytes()
+def _payload(path: Path) -> bytes:
+    """What follows a checkpoint's checksum, if that fits."""
+    content = read_plain(path, _LARGEST)
     head = len(_MAGIC) + 65
     if not content.startswith(_MAGIC) or len(content) < head:
         raise ValueError("it is not a checkpoint")
     payload = content[head:]
     if content[len(_MAGIC) : head] != hashlib.sha256(payload).hexdigest().encode() + b"\n":
         raise ValueError("its checksum does not fit")
-    checkpoint = msgspec.msgpack.decode(payload, type=Checkpoint)
-    to_state(checkpoint)
-    return checkpoint
+    return payload
+
+
+def _check(checkpoint: Checkpoint, problem: Problem) -> None:
+    """Raise for a state that no run of this problem comes to: the kernels trust their arrays."""
+    state, settings = to_state(checkpoint), problem.settings
+    if state.codons.shape != (settings.population, settings.genotype_length):
+        raise ValueError("its population is of another size")
+    if state.codons.min() < 0 or state.codons.max() >= settings.codon_limit:
+        raise ValueError("its codons are out of range")
+    if state.generation != len(checkpoint.history):
+        raise ValueError("its history is incomplete")
+    if state.champion is not None:
+        policy = Policy.from_json(checkpoint.champion)
+        if policy.task != problem.task or not np.array_equal(policy.menu.values, problem.menu.values):
+            raise ValueError("its champion plays another task")
 
 
 def to_state(checkpoint: Checkpoint) -> State:

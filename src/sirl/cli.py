@@ -51,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `sirl show … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:  # such as output that goes to a full disk
+        print(f"sirl: error: the system refuses ({error.strerror or error}): give it what it lacks.", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 class _Parser(argparse.ArgumentParser):

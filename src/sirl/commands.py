@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from sirl import evaluation
 from sirl.config import Settings
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import EnvironmentFailure, SirlError, WriteFailure, printable
 from sirl.evaluation import Evaluation
 from sirl.policy import Policy, load
 from sirl.progress import duration, show_progress
@@ -42,7 +42,7 @@ def train(options: Namespace) -> int:
             for _ in show_progress(run.generations(), run.settings.generations, run.history):
                 pass
             _report(run)
-        except (KeyboardInterrupt, EnvironmentFailure) as reason:
+        except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
             return _report_stop(run, reason)
     return 0
 
@@ -75,6 +75,7 @@ def _resumed_run(options: Namespace) -> Training:
     given = {name for name, value in vars(options).items() if value != _TRAIN_DEFAULTS.get(name)}
     free = {
         "command",
+        "env",
         "resume",
         "workers",
         "hang_limit",
@@ -91,6 +92,7 @@ def _resumed_run(options: Namespace) -> Training:
         )
     return Training.resume(
         options.resume,
+        options.env,
         workers=options.workers,
         hang_limit=options.hang_limit,
         checkpoint_minutes=options.checkpoint_minutes,
@@ -107,7 +109,11 @@ def _shown_warnings() -> Iterator[None]:
     usual = warnings.formatwarning
 
     def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
-        return f"sirl: warning: {message}\n" if "sirl" in filename else usual(message, category, filename, *rest)
+        return (
+            f"sirl: warning: {printable(str(message))}\n"
+            if "sirl" in filename
+            else usual(message, category, filename, *rest)
+        )
 
     warnings.formatwarning = format_ours  # type: ignore[assignment]
     try:
@@ -174,7 +180,8 @@ def _report(run: Training) -> None:
     if run.settings.stop_at is not None and not run.state.solved:
         print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")
     where = _place(run)
-    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} --episodes 1000")
+    named = f"--env {run.config.env} " if ":" in run.config.env else ""
+    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} {named}--episodes 1000")
 
 
 def _report_stop(run: Training, reason: BaseException) -> int:
@@ -183,10 +190,14 @@ def _report_stop(run: Training, reason: BaseException) -> int:
         kept = "no generation had ended, so there is no champion yet"
     else:
         kept = f"the champion of {_count(run.state.generation, 'generation')} is kept in {where}/champion.json"
-    go_on = f"sirl: to go on: sirl train --resume {where}"
+    named = f"{run.config.env} " if ":" in run.config.env else ""
+    go_on = f"sirl: to go on: sirl train {named}--resume {where}"
     if isinstance(reason, KeyboardInterrupt):
         print(f"\nsirl: stopped; {kept}.\n{go_on}", file=sys.stderr)
         return 143 if isinstance(reason, _Terminated) else 130
+    if isinstance(reason, WriteFailure):
+        print(f"sirl: error: {reason}\nsirl: what was written before is kept.\n{go_on}", file=sys.stderr)
+        return 1
     print(f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.\n{go_on}", file=sys.stderr)
     return 1
 
@@ -194,7 +205,7 @@ def _report_stop(run: Training, reason: BaseException) -> int:
 def evaluate(options: Namespace) -> int:
     """Score a policy."""
     policy = load(options.model)
-    env_options, max_steps = _as_trained(options) if options.env is None else ({}, None)
+    env_options, max_steps = _as_trained(options) if options.env in (None, policy.task.env) else ({}, None)
     with redirect_stdout(sys.stderr):  # an environment may print; what is printed here may be read by a program
         score = evaluation.evaluate(
             policy,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -78,6 +80,17 @@ def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, A
     return Recipe(getattr(env, "__name__", type(env).__name__), env, dict(options or {}))
 
 
+def named_by_file(env_id: str, fix: str) -> str:
+    """An id that a file gives, if it needs no module that nobody has asked for: a file must not choose what runs."""
+    module, colon, _ = env_id.rpartition(":")
+    if colon and module not in sys.modules:
+        raise SirlError(
+            f"the environment {env_id!r} would import the module {module!r}, and only a file asks for that: if you "
+            f"trust it, {fix}, or import it first."
+        )
+    return env_id
+
+
 def _with_version(env_id: str) -> str:
     """An id without a version is the newest, as in Gymnasium; here, so that presets and files have its full name."""
     if env_id in gym.registry:
@@ -94,11 +107,12 @@ def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequ
         if not isinstance(env, gym.Env):
             raise SirlError(f"{recipe.name} made a {type(env).__name__}: let it return a gymnasium.Env.")
         task = describe(env, recipe.name, features, actions)
-        env.close()
+        with suppress(Exception):  # what there was to see is seen
+            env.close()
         return task
     except SirlError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = str(error).partition("\n")[0]
         raise EnvironmentFailure(
             f"{recipe.name} could not be made ({type(error).__name__}: {reason}): fix the environment or its options.",

@@ -31,8 +31,17 @@ class EnvironmentFailure(SirlError):  # noqa: N818 - it is the environment that 
         return _sentence(self.message)
 
 
+class WriteFailure(SirlError):  # noqa: N818 - it is the disk that failed
+    """A file of a run could not be written; what was written before is kept."""
+
+
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
+    return printable(text if text.endswith((".", "?", "!")) else f"{text}.")
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: a control character, which a stranger's file may have smuggled in, shows as its code."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

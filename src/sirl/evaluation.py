@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sirl.config import Episodes, MaxSteps, Seed, Workers, checked
 from sirl.engine import local_engine
-from sirl.environments import ArenaRecipe, inspect, make_recipe, usable_cores
+from sirl.environments import ArenaRecipe, inspect, make_recipe, named_by_file, usable_cores
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.forest import pack
 from sirl.keys import Stream, episode_seeds, fold_all, root
@@ -76,7 +76,9 @@ def evaluate(
             f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
             "that makes it or module:id."
         )
-    recipe = make_recipe(policy.task.env if env is None else env, env_options)
+    recipe = make_recipe(
+        named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, env_options
+    )
     task, actions = inspect(recipe), policy.tree.leaves.actions(policy.menu)
     why = policy.task.mismatch(task)
     if not why and ((actions < task.action_low) | (actions > task.action_high)).any():

@@ -1,11 +1,13 @@
 """A trained policy: a tree with the names and spaces of its task, and its file.
 
 The file is JSON with a schema number, made to be read, compared and edited by hand: a condition names its
-features, a leaf holds either Q-values or an action. Loading checks everything and executes nothing.
+features, a leaf holds either Q-values or an action. Loading checks everything and executes nothing. A checksum of the
+content, not of the layout, tells damage from what was written; who edits a file deletes that line.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from importlib import resources
@@ -17,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.errors import SirlError, did_you_mean
-from sirl.files import write_atomically
+from sirl.files import read_plain, write_atomically
 from sirl.reading.text import draw_tree
 from sirl.spaces import Menu, Task
 from sirl.tree import FixedLeaves, QLeaves, Tree
@@ -26,6 +28,11 @@ SCHEMA = 1
 _FORMAT = "sirl policy"
 _DEEPEST = 300
 """Conditions on a path: JSON nests no deeper in Python, and nobody reads on from there."""
+_LARGEST = 50_000_000
+"""Bytes of a model file."""
+_MOST_ACTIONS = 100_000
+_MOST_WEIGHTS = 20_000_000
+"""Conditions times features: a file of a few names must not ask for gigabytes."""
 _DTYPES = ("float16", "float32", "float64", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))
 
 
@@ -97,7 +104,9 @@ class Policy:
             tree=_to_nodes(self.tree, self.task.features),
             origin=self.origin,
         )
-        return (_lay_out(msgspec.to_builtins(content)) + "\n").encode()
+        values = msgspec.to_builtins(content)
+        values["checksum"] = _checksum(values)
+        return (_lay_out(values) + "\n").encode()
 
     @staticmethod
     def from_json(content: bytes, name: str = "the model") -> Policy:
@@ -111,6 +120,11 @@ class Policy:
             if head.schema > SCHEMA:
                 raise SirlError(
                     f"{name} has schema {head.schema}, but this sirl reads up to {SCHEMA}: install a newer sirl."
+                )
+            if head.checksum is not None and head.checksum != _checksum(msgspec.json.decode(content)):
+                raise SirlError(
+                    f"{name} is not as sirl wrote it, its checksum does not fit: if you have edited it, delete its "
+                    'line "checksum"; if not, it is damaged, so restore it.'
                 )
             return _from_file(msgspec.json.decode(content, type=_File))
         except (msgspec.DecodeError, _Broken, RecursionError, UnicodeDecodeError) as error:
@@ -132,7 +146,7 @@ def load(model: str | os.PathLike[str]) -> Policy:
     if path.is_dir():
         path = path / "champion.json"
     try:
-        content = path.read_bytes()
+        content = read_plain(path, _LARGEST)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SirlError(
@@ -158,6 +172,7 @@ class _Broken(Exception):  # noqa: N818 - never leaves this module
 class _Head(msgspec.Struct):
     format: str = ""
     schema: int = 0
+    checksum: str | None = None
 
 
 class _Actions(msgspec.Struct, forbid_unknown_fields=True):
@@ -176,13 +191,21 @@ class _Node(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     q_values: list[float] | None = None
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     format: str
     schema: int
+    checksum: str | None = None
+    """Not the last line of the file, so that nothing but the line goes when it is deleted."""
     task: Task
     actions: _Actions
     tree: _Node
     origin: Origin
+
+
+def _checksum(values: dict[str, Any]) -> str:
+    """SHA-256 of a file's content without this very line; the same however the JSON is laid out."""
+    rest = {name: value for name, value in values.items() if name != "checksum"}
+    return hashlib.sha256(msgspec.json.encode(rest, order="sorted")).hexdigest()
 
 
 def _lay_out(value: Any, indent: str = "") -> str:
@@ -216,6 +239,10 @@ def _from_file(file: _File) -> Policy:
     counts = {len(task.features), len(task.feature_low), len(task.feature_high)}
     if len(counts) != 1 or not task.features or len(set(task.features)) != len(task.features):
         raise _Broken("its features are not named one by one")
+    origin = file.origin
+    named = [task.env, *task.features, *task.action_names, *file.actions.names, origin.method, origin.note, origin.sirl]
+    if odd := next((name for name in named if not name.isprintable()), None):
+        raise _Broken(f"its name {odd!r} has a character that does not print")
     if abs(task.observation_start) > 2**53:
         raise _Broken(f"its observations start at {task.observation_start}")
     if task.action_dtype not in _DTYPES:
@@ -223,9 +250,9 @@ def _from_file(file: _File) -> Policy:
     n = len(task.action_low)
     if task.action_shape != ([] if task.action == "discrete" else [n]) or len(task.action_high) != n or not n:
         raise _Broken("the shape and the bounds of its actions do not agree")
-    values = np.array([_checked_action(value, task) for value in file.actions.values])
-    if not len(values) or len(file.actions.names) != len(values):
+    if not 0 < len(file.actions.values) == len(file.actions.names) <= _MOST_ACTIONS:
         raise _Broken("its actions are not named one by one")
+    values = np.array([_checked_action(value, task) for value in file.actions.values])
     menu = Menu(values.astype(task.action_dtype), file.actions.names)
     return Policy(task, menu, _to_tree(file.tree, task, menu), file.origin)
 
@@ -251,6 +278,7 @@ def _to_tree(top: _Node, task: Task, menu: Menu) -> Tree:
     thresholds: list[float] = []
     children: list[list[int]] = []
     leaves: list[_Node] = []
+    columns = {name: column for column, name in enumerate(task.features)}
     pending: list[tuple[_Node, int, int]] = [(top, -1, 0)]
     while pending:
         node, parent, side = pending.pop()
@@ -265,7 +293,9 @@ def _to_tree(top: _Node, task: Task, menu: Menu) -> Tree:
         if node.action is not None or node.q_values is not None:
             raise _Broken("a node is both a condition and a leaf")
         split = len(thresholds)
-        weights.append(_weights_row(node.weights, task.features))
+        if split * task.n_features > _MOST_WEIGHTS:
+            raise _Broken(f"it has too many conditions for {task.n_features} features")
+        weights.append(_weights_row(node.weights, columns))
         thresholds.append(_finite(node.threshold))
         children.append([0, 0])
         pending += [(node.if_false, split, 1), (node.if_true, split, 0)]
@@ -280,12 +310,12 @@ def _to_tree(top: _Node, task: Task, menu: Menu) -> Tree:
     return tree
 
 
-def _weights_row(named: dict[str, float], features: list[str]) -> NDArray[np.float64]:
-    row = np.zeros(len(features))
+def _weights_row(named: dict[str, float], columns: dict[str, int]) -> NDArray[np.float64]:
+    row = np.zeros(len(columns))
     for name, value in named.items():
-        if name not in features:
-            raise _Broken(f"a condition weighs {name!r}, which is no feature{did_you_mean(name, features)}")
-        row[features.index(name)] = _finite(value)
+        if name not in columns:
+            raise _Broken(f"a condition weighs {name!r}, which is no feature{did_you_mean(name, list(columns))}")
+        row[columns[name]] = _finite(value)
     return row
 
 

@@ -20,10 +20,16 @@ import tomli_w
 
 from sirl.config import Method, Settings
 from sirl.environments import Backend
-from sirl.errors import SirlError
+from sirl.errors import SirlError, WriteFailure
 from sirl.evolution import Champion, Spent, Summary
-from sirl.files import write_atomically
+from sirl.files import open_here, read_plain, write_atomically
 from sirl.policy import Policy
+
+_LARGEST_CONFIG = 10**6
+_LARGEST_HISTORY = 10**9
+"""Bytes: three million generations."""
+_TRACES = {".lock", ".config.toml.part"}
+"""All that a run leaves behind that was killed before it had begun."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -131,7 +137,7 @@ class RunDirectory:
         """A new directory; one that holds a run already is left alone."""
         run = RunDirectory(Path(path))
         with writable(run.path):
-            if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
+            if run.path.exists() and (not run.path.is_dir() or {p.name for p in run.path.iterdir()} - _TRACES):
                 raise SirlError(
                     f"{run.path} already exists and is not empty: go on with `sirl train --resume {run.path}`, give "
                     "another directory, or remove it."
@@ -148,10 +154,10 @@ class RunDirectory:
         import fcntl
 
         with writable(self.path):
-            descriptor = os.open(self.path / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
-        self._unlock = weakref.finalize(self, os.close, descriptor)  # also if nobody calls unlock
+            file = open_here(self.path / ".lock", "ab")
+        self._unlock = weakref.finalize(self, file.close)  # also if nobody calls unlock
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.unlock()
             raise SirlError(f"another process is at work in {self.path}: wait for it, or stop it first.") from None
@@ -169,7 +175,7 @@ class RunDirectory:
 
     def add(self, record: Record) -> None:
         """Append a generation to the history."""
-        with writable(self.history), self.history.open("ab") as file:
+        with writable(self.history), open_here(self.history, "ab") as file:
             file.write(msgspec.json.encode(record) + b"\n")
 
     def rewrite(self, history: list[Record]) -> None:
@@ -184,18 +190,18 @@ class RunDirectory:
 
     def note(self, when: str, what: str) -> None:
         """Append what an environment did to the log."""
-        with writable(self.log), self.log.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{when}: {what}".rstrip() + "\n")
+        with writable(self.log), open_here(self.log, "ab") as file:
+            file.write((f"{when}: {what}".rstrip() + "\n").encode(errors="replace"))
 
 
 def read_history(path: str | os.PathLike[str]) -> list[Record]:
     """The history of a run directory."""
     file = Path(path) / "history.jsonl"
     try:
-        return [msgspec.json.decode(line, type=Record) for line in file.read_bytes().splitlines()]
+        return [msgspec.json.decode(line, type=Record) for line in read_plain(file, _LARGEST_HISTORY).splitlines()]
     except OSError as error:
         raise SirlError(f"{path} has no readable history.jsonl ({error.strerror}): give a run directory.") from None
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
 
 
@@ -203,10 +209,11 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     """What a run directory was asked to do."""
     file = Path(path) / "config.toml"
     try:
-        return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Config)
+        content = read_plain(file, _LARGEST_CONFIG).decode()
+        return msgspec.convert(tomllib.loads(content), Config)
     except OSError as error:
         raise SirlError(f"{path} has no readable config.toml ({error.strerror}): give a run directory.") from None
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
 
 
@@ -229,7 +236,7 @@ def writable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SirlError(
+        raise WriteFailure(
             f"{path} can't be written ({error.strerror or error}): give a directory where you may write and there is "
             "room."
         ) from None

@@ -190,7 +190,8 @@ def _names(env_id: str) -> tuple[list[str], list[str]]:
 def _choose_names(what: str, given: Sequence[str] | None, known: list[str], n: int, prefix: str) -> list[str]:
     if given is not None:
         names = [given] if isinstance(given, str) else list(given)
-        if len(names) != n or len(set(names)) != n or not all(isinstance(name, str) and name for name in names):
+        fine = all(isinstance(name, str) and name and name.isprintable() for name in names)
+        if len(names) != n or len(set(names)) != n or not fine:
             raise SirlError(f"{what} needs {n} different names, got {len(names)}: {', '.join(map(str, names))}.")
         return names
     return known if len(known) == n else [f"{prefix}{i}" for i in range(n)]

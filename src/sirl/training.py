@@ -19,7 +19,15 @@ import gymnasium as gym
 from sirl import __version__, checkpoints
 from sirl.config import CheckpointMinutes, HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
 from sirl.engine import Engine, local_engine
-from sirl.environments import ArenaRecipe, SimulatorName, choose_backend, inspect, make_recipe, usable_cores
+from sirl.environments import (
+    ArenaRecipe,
+    SimulatorName,
+    choose_backend,
+    inspect,
+    make_recipe,
+    named_by_file,
+    usable_cores,
+)
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.evolution import State, first_state, make_problem, next_generation
 from sirl.phases import Arena
@@ -80,7 +88,7 @@ class Training:
     @staticmethod
     def resume(
         path: str | Path,
-        env: Callable[[], gym.Env[Any, Any]] | None = None,
+        env: str | Callable[[], gym.Env[Any, Any]] | None = None,
         *,
         workers: int | None = None,
         hang_limit: float | None = None,
@@ -94,7 +102,8 @@ class Training:
 
         Args:
             path: its run directory.
-            env: the function that makes its environment, if it was not trained on a Gymnasium id.
+            env: its environment again: the function that makes it if it was not trained on a Gymnasium id, or its id
+                if that names a module, which is not imported just because a file says so.
             workers: see :func:`train`.
             hang_limit: see :func:`train`.
             checkpoint_minutes: see :func:`train`.
@@ -108,7 +117,7 @@ class Training:
         changes = {"generations": generations, "stop_at": stop_at}
         settings = config.settings.replace(**{name: value for name, value in changes.items() if value is not None})
         run = Training(
-            env or config.env,
+            env or named_by_file(config.env, f"write `sirl train {config.env} --resume {path}`"),
             method=config.method,
             seed=config.seed,
             workers=workers,
@@ -139,7 +148,9 @@ class Training:
                     f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
                     stacklevel=3,
                 )
-        checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest())
+        checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest(), self.problem)
+        if checkpoint is None and damaged:  # to start over would cost the champion and the history that are there
+            raise SirlError(f"{damaged[0]} There is none: restore one, or train again in another directory.")
         for text in damaged:
             warnings.warn(text, stacklevel=3)
         self.directory = directory

@@ -77,6 +77,6 @@ class Workplace(Generic[Context]):
                 continue
             try:
                 close()
-            except Exception:
+            except Exception as error:
                 # The results are in already: a simulator that fails to close must not cost them.
-                logger.warning("a simulator failed to close", exc_info=True)
+                logger.warning("a simulator failed to close (%s: %s)", type(error).__name__, error)

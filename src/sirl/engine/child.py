@@ -62,7 +62,8 @@ class Child:
     def __init__(self, recipe: bytes, stop: Event):
         self._recipe = recipe
         self._stop = stop
-        self._ready = False
+        self.ready = False
+        """It has started, so a call is what it dies of."""
         with ExitStack() as ours, ExitStack() as theirs:
             self._channel, channel = Pipe()
             lifeline, held_lifeline = Pipe(duplex=False)
@@ -77,8 +78,8 @@ class Child:
     def ask(self, call: bytes, timeout: float) -> bytes:
         """The worker's answer to a call, at most ``timeout`` seconds after it has begun with it."""
         try:
-            if not self._ready:
-                self._ready = self._receive(math.inf) == READY
+            if not self.ready:
+                self.ready = self._receive(math.inf) == READY
                 self._channel.send_bytes(self._recipe)
             self._channel.send_bytes(call)
             return self._receive(time.monotonic() + timeout)

@@ -21,6 +21,9 @@ from sirl.engine.local import Threads
 from sirl.engine.messages import decode_answer, encode_call
 from sirl.errors import EnvironmentFailure, SirlError
 
+STARTS = 20
+"""How many processes may end before they have started until an item is given up."""
+
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
@@ -83,20 +86,22 @@ class _Post:
     def ask(self, call: bytes, name: str) -> bytes:
         """The answer to a call, in as many attempts as it is worth; ``name`` is for error messages."""
         endings: list[Ending] = []
-        while len(endings) < self._attempts:
+        false_starts: list[Ending] = []
+        while len(endings) < self._attempts and len(false_starts) < STARTS:
             if self._child is None:
                 self._child = Child(self._recipe, self._stop)
             try:
                 return self._child.ask(call, self._timeout)
             except DiedError:
-                endings.append(self._end())
+                # Whatever ends a process before it has started, the item does not.
+                (endings if self._child.ready else false_starts).append(self._end())
             except HungError:
                 # SIGABRT makes faulthandler write down where it hangs.
                 raise _hung(name, self._timeout, self._end(signal.SIGABRT)) from None
             except ClosedError:
                 self._end(signal.SIGKILL)
                 raise
-        raise _died(name, endings)
+        raise _died(name, endings) if len(endings) == self._attempts else _never_started(false_starts[-1])
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -125,6 +130,14 @@ def _hung(name: str, timeout: float, ending: Ending) -> EnvironmentFailure:
         "--hang-limit is too short for it",
         ending.traceback,
         where=name,
+    )
+
+
+def _never_started(ending: Ending) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"{STARTS} worker processes ended before they had started: see what they printed above, and whether memory "
+        "has run out",
+        ending.traceback,
     )
 
 

@@ -28,6 +28,9 @@ Floats = NDArray[np.float64]
 ENDLESS = 100_000
 """Steps after which an episode without a time limit is taken for one that never ends."""
 
+LARGEST_REWARD = 1e100
+"""Sums of these stay finite over any episode, and so do Q-values."""
+
 # These keep one Box2D world for all their episodes, and a world remembers: the order in which it solves
 # contacts depends on the bodies it held before. More than half of BipedalWalker's episodes differ for it.
 # Making the environment anew costs less than its reset. LunarLander resets exactly: it makes a new world.
@@ -119,7 +122,7 @@ class GymnasiumSimulator:
             observations, rewards, terminated, truncated, _ = zip(*steps, strict=True)
             step = Step(
                 observations=self._rows(observations),
-                rewards=_stack(rewards, shape=(), what="reward", name=self._name),
+                rewards=_rewards(rewards, self._name),
                 terminated=np.array(terminated, np.bool_),
                 truncated=np.array(truncated, np.bool_) | out_of_time,
             )
@@ -201,6 +204,15 @@ def _stack(values: Sequence[Any], *, shape: tuple[int, ...], what: str, name: st
     return rows
 
 
+def _rewards(values: Sequence[Any], name: str) -> Floats:
+    """The rewards of n environments, checked, (n,)."""
+    rewards = _stack(values, shape=(), what="reward", name=name)
+    if (np.abs(rewards) > LARGEST_REWARD).any():
+        largest = rewards[int(np.abs(rewards).argmax())]
+        raise EnvironmentFailure(f"{name} returned {largest:g} as reward, too large to add up; fix the environment")
+    return rewards
+
+
 def _wrong_shape(values: Sequence[Any], shape: tuple[int, ...], what: str, name: str) -> EnvironmentFailure:
     wrong = next((np.shape(value) for value in values if np.shape(value) != shape), "unknown")
     return EnvironmentFailure(
@@ -242,12 +254,12 @@ def _is_mujoco(environment: Environment) -> bool:
 
 @contextmanager
 def _blame(name: str, call: str) -> Iterator[None]:
-    """Turn an exception of an environment into an ``EnvironmentFailure``; our own and Ctrl-C pass."""
+    """Turn an exception of an environment, or its exit, into an ``EnvironmentFailure``; our own and Ctrl-C pass."""
     try:
         yield
     except SirlError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f": {line}" if (line := str(error).partition("\n")[0]) else ""
         raise EnvironmentFailure(
             f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment"
