@@ -109,11 +109,20 @@ SUPPORTED: dict[str, Overlay] = {
 """The tasks that ``MujocoSimulator`` plays, by Gymnasium id."""
 
 
+def load_model(env_id: str) -> mujoco.MjModel:
+    """The model of a task of ``SUPPORTED``."""
+    return _load(SUPPORTED[env_id])
+
+
+def _load(task: Overlay) -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_path(str(_ASSETS / task.xml))
+
+
 class _Physics:
     """A batch of simulations, read and written by slots."""
 
     def __init__(self, task: Overlay, n_slots: int, n_threads: int):
-        self.model = mujoco.MjModel.from_xml_path(str(_ASSETS / task.xml))
+        self.model = _load(task)
         self.batch = Batch(self.model, n_slots, n_threads)
         self.frame_skip = task.frame_skip
         self.dt: float = self.model.opt.timestep * task.frame_skip
@@ -331,6 +340,10 @@ class MujocoSimulator:
         self._elapsed[ids] = elapsed
         observations, rewards, terminated = self._rules.after(ids, before, actions)
         return Step(observations, rewards, terminated, elapsed >= self._max_steps)
+
+    def states(self, ids: Ids) -> tuple[Floats, Floats]:
+        """Positions (n, nq) and velocities (n, nv) of the slots, as they are now."""
+        return self._physics.qpos[ids], self._physics.qvel[ids]
 
     def close(self) -> None:
         """Let go of the physics, whose threads end with it."""
