@@ -40,7 +40,7 @@ class Effort(msgspec.Struct, frozen=True):
 
 
 FULL = Effort(5, 1.0, 2.0)
-QUICK = Effort(3, 0.2, 0.0)
+QUICK = Effort(2, 0.1, 0.0)
 
 
 class Time(NamedTuple):

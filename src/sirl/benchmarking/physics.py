@@ -23,6 +23,8 @@ _EPISODES: dict[str, tuple[int, int, int | None]] = {
 }
 """Episodes of a tree alone, collaborative episodes in each of ten copies, and where episodes are cut: such that
 every phase of the first generation takes a second or more."""
+_QUICK_STEPS = 30
+"""Where episodes are cut in the quick form."""
 
 
 def goal(env_id: str, phase: str) -> float:
@@ -38,7 +40,7 @@ def settings_for(env_id: str, effort: Effort) -> dict[str, Any]:
     return {
         "individual_episodes": max(1, round(alone * effort.scale)),
         "collaborative_iterations": max(1, round(together * effort.scale)),
-        "max_steps": None if max_steps is None else round(max_steps * min(1.0, 2 * effort.scale)),
+        "max_steps": max_steps if effort.scale == 1.0 else _QUICK_STEPS,
         "candidates": 1,
         "validation_episodes": 1,
     }

@@ -54,7 +54,7 @@ def _against_bare(
         results = engine.map(call.function, call.orders)
         with recorded.engine(1) as recording:
             tapes = record(recording, call.function, call.orders[:1])[1]
-        episodes = _first_episodes(tapes[0].episodes())
+        episodes = _some(tapes[0].episodes(), _BARE_STEPS * effort.scale)
         env = bench.recipe()
         stack.callback(env.close)
         forest = call.orders[0].forest
@@ -77,10 +77,10 @@ def _against_bare(
     return row
 
 
-def _first_episodes(episodes: list[tuple[int, list[Any]]]) -> list[tuple[int, list[Any]]]:
-    """Whole episodes, evenly from the whole phase, of some thousand steps together."""
+def _some(episodes: list[tuple[int, list[Any]]], steps: float) -> list[tuple[int, list[Any]]]:
+    """Episodes evenly from the whole phase, of about so many steps together."""
     total = sum(len(actions) for _, actions in episodes)
-    return episodes[:: max(1, round(total / _BARE_STEPS))]
+    return episodes[:: max(1, round(total / steps))]
 
 
 def _play_bare(env: Any, tree: Callable[[Sequence[float]], int], episodes: list[tuple[int, list[Any]]]) -> None:
@@ -145,7 +145,7 @@ def _against_plain(plain: SimpleNamespace, env_id: str, effort: Effort) -> dict[
         call = bench.first_generation(engine)["collaborate"]
         results = engine.map(call.function, call.orders)
         order: CollaborativeOrder = call.orders[0]
-        settings = bench.problem.settings.replace(collaborative_copies=1, collaborative_iterations=5)
+        settings = bench.problem.settings.replace(collaborative_copies=1, collaborative_iterations=2)
         trees = plain_trees(plain, order.forest, order.knowledge.q_values.tolist())
         steps: list[int] = []
 
