@@ -43,9 +43,9 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
                         stack.enter_context(watch.on(owner, attribute, part))
                     start = time.perf_counter()
                     engine.map(call.function, call.orders)
-                    wall = time.perf_counter() - start
+                    whole = time.perf_counter() - start
                 rows.append({"task": env_id, "phase": "individual" if name == "refine" else "collaborative"})
-                rows[-1] |= _shares(watch.seconds, wall)
+                rows[-1] |= _shares(watch.seconds, whole)
     note = (
         "Per cent of a phase's wall time on one thread, by a clock around each part. Rules: observations, rewards, "
         "ends, the check for divergence. Choose: a leaf's action; in the collaborative phase also the catching up of "
@@ -54,7 +54,7 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
     yield Table("Where the time goes", note, rows)
 
 
-def _shares(seconds: dict[str, float], wall: float) -> dict[str, Any]:
+def _shares(seconds: dict[str, float], whole: float) -> dict[str, Any]:
     simulator = seconds.pop("simulator")
     parts = {
         "physics": seconds["physics"],
@@ -64,5 +64,5 @@ def _shares(seconds: dict[str, float], wall: float) -> dict[str, Any]:
         "learn": seconds["learn"] + seconds["log"],
         "bookkeeping": seconds["bookkeeping"],
     }
-    shares: dict[str, Any] = {part: 100 * spent / wall for part, spent in parts.items()}
-    return {"seconds": wall} | shares | {"loop": 100 - sum(shares.values())}
+    shares: dict[str, Any] = {part: 100 * spent / whole for part, spent in parts.items()}
+    return {"seconds": whole} | shares | {"loop": 100 - sum(shares.values())}
