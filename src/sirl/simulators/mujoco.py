@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.simulators import Ids, Step
 from sirl.simulators.seeding import first_uniforms
+from sirl.simulators.timers import stop_timers
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -300,6 +301,7 @@ class MujocoSimulator:
             hint = did_you_mean(env_id, list(SUPPORTED))
             raise SirlError(f"environment {env_id!r} has no MuJoCo simulator, use the Gymnasium one{hint}")
         silence_mujoco()
+        stop_timers()
         self.n_slots = n_slots
         self._env_id = env_id
         self._task = SUPPORTED[env_id]
