@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help train test lint types format clean
+.PHONY: help train test bench lint types format clean
 
 help:
 	@echo "make train   set up, then train InvertedPendulum-v4 until it holds 1000 on unseen episodes"
 	@echo "make test    set up, then run lint, types and every test"
+	@echo "make bench   set up, then measure speed (half an hour) and put the tables into docs/performance.md"
 	@echo "make format  rewrite the source in the project's style"
 	@echo "make clean   remove the virtual environment and caches"
 
@@ -17,6 +18,10 @@ train: $(VENV)/.installed
 
 test: lint types
 	$(BIN)/pytest -n 2 --dist worksteal
+
+bench: $(VENV)/.installed-test
+	$(BIN)/sirl bench --plain benchmarks/plain.py --out runs/bench
+	$(BIN)/python benchmarks/into_docs.py runs/bench/bench.md docs/performance.md
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -45,6 +45,21 @@ class Log(NamedTuple):
     """(n_copies, n_trees): where a tree was after the last transition that it learned from."""
 
 
+class Scratch(NamedTuple):
+    """Room to catch up in, for any one tree: made once, since to make it takes longer than to use it."""
+
+    following: NDArray[np.int32]
+    """(capacity,): the leaves that the next states reach."""
+    totals: NDArray[np.float64]
+    """(most splits of a tree, capacity): the weighed splits."""
+
+
+def make_scratch(forest: Forest, capacity: int) -> Scratch:
+    """Room for the trees of a forest and a log of some capacity."""
+    most = int(np.diff(forest.first_split).max())
+    return Scratch(np.empty(capacity, dtype=np.int32), np.empty((most, capacity)))
+
+
 def repeat_table(table: Table, n_copies: int) -> Table:
     """The table for each of ``n_copies``, along a first axis."""
     return Table(
@@ -112,27 +127,16 @@ def _copy_of(table: Table, copy: int) -> Table:
 
 
 @register_jitable
-def _scratch(forest: Forest, log: Log) -> Any:
-    """Room for the leaves and the weighed splits of any one tree."""
-    largest = 0
-    for tree in range(len(forest.roots)):
-        largest = max(largest, forest.first_split[tree + 1] - forest.first_split[tree])
-    capacity = log.actions.shape[1]
-    return np.empty(capacity, dtype=np.int32), np.empty((largest, capacity))
-
-
-@register_jitable
-def _catch_up(
-    forest: Forest, table: Table, log: Log, copy: int, tree: int, rule: Rule, following: Any, totals: Any
-) -> None:
+def _catch_up(forest: Forest, table: Table, log: Log, copy: int, tree: int, rule: Rule, scratch: Scratch) -> None:
     """A tree learns from the transitions of a copy that it has not learned from yet (Algorithm 2)."""
+    following = scratch.following
     start, stop = log.learned[copy, tree], log.length[copy]
     after = log.after[copy]
     if stop - start < _SHORT:
         for k in range(start, stop):
             following[k] = walk(forest, tree, after[:, k])
     else:
-        _walk_stretch(forest, tree, after, start, stop, following, totals)
+        _walk_stretch(forest, tree, after, start, stop, following, scratch.totals)
     leaf = log.leaves[copy, tree]
     for k in range(start, stop):
         if log.begins[copy, k]:
@@ -163,6 +167,7 @@ def propose_one(
     tables: Table,
     log: Log,
     rule: Rule,
+    scratch: Scratch,
     seats: Seats,
     ids: Any,
     observations: Any,
@@ -170,13 +175,12 @@ def propose_one(
     voters: Any,
 ) -> Any:
     """What one tree (n,) proposes in each of the slots ``ids`` (n,), at its observation (n_slots, n_features)."""
-    following, totals = _scratch(forest, log)
     actions = np.empty(len(ids), dtype=np.int32)
     for i in range(len(ids)):
         slot, tree = ids[i], voters[i]
         copy = seats.player[slot]
         table = _copy_of(tables, copy)
-        _catch_up(forest, table, log, copy, tree, rule, following, totals)
+        _catch_up(forest, table, log, copy, tree, rule, scratch)
         actions[i] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
     return actions
 
@@ -187,20 +191,20 @@ def propose_all(
     tables: Table,
     log: Log,
     rule: Rule,
+    scratch: Scratch,
     seats: Seats,
     ids: Any,
     observations: Any,
     epsilons: Any,
 ) -> Any:
     """What every tree proposes in each of the slots ``ids`` (n,), (n, n_trees)."""
-    following, totals = _scratch(forest, log)
     proposals = np.empty((len(ids), len(forest.roots)), dtype=np.int32)
     for i in range(len(ids)):
         slot = ids[i]
         copy = seats.player[slot]
         table = _copy_of(tables, copy)
         for tree in range(len(forest.roots)):
-            _catch_up(forest, table, log, copy, tree, rule, following, totals)
+            _catch_up(forest, table, log, copy, tree, rule, scratch)
             proposals[i, tree] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
     return proposals
 
@@ -241,11 +245,10 @@ def write_log(
 
 
 @njit(nogil=True, cache=True)
-def learn_log(forest: Forest, tables: Table, log: Log, rule: Rule) -> None:
+def learn_log(forest: Forest, tables: Table, log: Log, rule: Rule, scratch: Scratch) -> None:
     """Every tree learns from all that is in the log; the log is empty after."""
-    following, totals = _scratch(forest, log)
     for tree in range(len(forest.roots)):
         for copy in range(len(log.length)):
-            _catch_up(forest, _copy_of(tables, copy), log, copy, tree, rule, following, totals)
+            _catch_up(forest, _copy_of(tables, copy), log, copy, tree, rule, scratch)
     log.learned[:] = 0
     log.length[:] = 0

@@ -10,7 +10,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from sirl import __version__
@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from sirl import commands
 
-        return {"train": commands.train, "evaluate": commands.evaluate, "show": commands.show}[options.command](options)
+        command: Callable[[argparse.Namespace], int] = getattr(commands, options.command)
+        return command(options)
     except SirlError as error:
         print(f"sirl: error: {error}", file=sys.stderr)
         return 1
@@ -92,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="print a policy: the tree, and its rules in words", allow_abbrev=False)
     _add_model(show)
     show.set_defaults(command="show")
+    _add_bench(commands)
     return parser
 
 
@@ -193,6 +195,26 @@ def _add_evaluate(commands: Any) -> None:
     )
     evaluate.add_argument("--json", action="store_true", help="print JSON, every episode included")
     evaluate.set_defaults(command="evaluate")
+
+
+def _add_bench(commands: Any) -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="measure how fast it is on this machine",
+        description="Measure speed against raw physics, Gymnasium and plain Python, in turns on the same work. The "
+        "full form takes about half an hour; close what else runs.",
+        allow_abbrev=False,
+    )
+    bench.add_argument(
+        "--only",
+        type=_names,
+        metavar="A,B,…",
+        help="sections: raw, phases, profile, gymnasium, plain, generations, runs, growth, startup [all]",
+    )
+    bench.add_argument("--quick", action="store_true", help="a few minutes instead, and rougher")
+    bench.add_argument("--out", default="runs/bench", metavar="DIR", help="for bench.json and bench.md [runs/bench]")
+    bench.add_argument("--plain", metavar="FILE", help="benchmarks/plain.py of a checkout, for the section plain")
+    bench.set_defaults(command="bench")
 
 
 def _add_model(parser: Any) -> None:

@@ -279,3 +279,12 @@ def show(options: Namespace) -> int:
         print(", ".join(fact for fact in facts if fact))
     print(f"\n{policy}\n\n{rules(policy.tree, policy.task.features, policy.menu)}")
     return 0
+
+
+def bench(options: Namespace) -> int:
+    """Measure speed."""
+    from sirl.benchmarking.sections import run
+
+    run(options.only, options.quick, Path(options.out), options.plain)
+    print(f"saved in {options.out}/bench.json and bench.md")
+    return 0

@@ -21,7 +21,7 @@ from sirl.spaces import Menu, Task, describe
 Backend = Literal["mujoco", "gymnasium", "envpool"]
 SimulatorName = Literal["auto", "mujoco", "gymnasium", "envpool"]
 
-_SLOTS = {"mujoco": 128, "gymnasium": 32, "envpool": 128}
+SLOTS = {"mujoco": 128, "gymnasium": 32, "envpool": 128}
 """Episodes in lockstep on one worker: enough that Python's cost per call is shared by many."""
 
 
@@ -53,7 +53,7 @@ class ArenaRecipe:
 
     def __call__(self) -> Arena:
         """A new arena."""
-        slots = _SLOTS[self.backend]
+        slots = SLOTS[self.backend]
         simulator: Simulator
         if self.backend == "mujoco":
             from sirl.simulators.mujoco import MujocoSimulator

@@ -158,8 +158,9 @@ def _vary(state: State, problem: Problem) -> Codons:
         return root(problem.seed, stream, state.generation)
 
     settings = problem.settings
-    parents = state.codons[tournament_winners(state.fitness, settings, key(Stream.SELECTION))]
-    return mutate(crossover(parents, settings, key(Stream.CROSSOVER)), settings, key(Stream.MUTATION))
+    winners = tournament_winners(state.fitness, settings, key(Stream.SELECTION))
+    crossed = crossover(state.codons[winners], settings, key(Stream.CROSSOVER))
+    return mutate(crossed, settings, key(Stream.MUTATION))
 
 
 def _replace(

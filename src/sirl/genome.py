@@ -5,6 +5,8 @@ Every function is pure: codons (n, length) in, codons out, and the generation's 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,9 @@ from sirl.config import Settings
 from sirl.keys import Key, fold_all, uniforms
 
 Codons = NDArray[np.int32]
+
+_BLOCK = 1 << 18
+"""Codons that are drawn at once: draws take many times the room of a codon, and these fit into a cache."""
 
 
 def first_population(settings: Settings, key: Key) -> Codons:
@@ -46,10 +51,14 @@ def mutate(codons: Codons, settings: Settings, key: Key) -> Codons:
     """Mutate a row with ``mutation_probability``: each codon is drawn anew with ``mutation_rate``."""
     keys = _individual_keys(key, len(codons))
     hit = uniforms(fold_all(keys, np.array([0])), np.zeros(1)) < settings.mutation_probability
+    which, fresh = fold_all(keys, np.array([1])), fold_all(keys, np.array([2]))
     counters = np.arange(codons.shape[1])
-    change = uniforms(fold_all(keys, np.array([1]))[:, None], counters) < settings.mutation_rate
-    fresh = _random_codons(fold_all(keys, np.array([2])), settings)
-    return np.where(hit[:, None] & change, fresh, codons)
+    mutated = codons.copy()
+    for rows in _blocks(codons.shape):
+        change = hit[rows, None] & (uniforms(which[rows, None], counters) < settings.mutation_rate)
+        row, at = np.nonzero(change)
+        mutated[rows][change] = _codons(fresh[rows][row], at, settings)
+    return mutated
 
 
 def _individual_keys(key: Key, n: int) -> NDArray[np.uint64]:
@@ -57,5 +66,17 @@ def _individual_keys(key: Key, n: int) -> NDArray[np.uint64]:
 
 
 def _random_codons(keys: NDArray[np.uint64], settings: Settings) -> Codons:
-    draws = uniforms(keys[:, None], np.arange(settings.genotype_length))
-    return (draws * settings.codon_limit).astype(np.int32)
+    codons = np.empty((len(keys), settings.genotype_length), dtype=np.int32)
+    for rows in _blocks(codons.shape):
+        codons[rows] = _codons(keys[rows, None], np.arange(settings.genotype_length), settings)
+    return codons
+
+
+def _codons(keys: NDArray[np.uint64], counters: NDArray[np.int64], settings: Settings) -> Codons:
+    return (uniforms(keys, counters) * settings.codon_limit).astype(np.int32)
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Stretches of rows of a matrix (n, length), of about ``_BLOCK`` numbers each."""
+    rows = max(1, _BLOCK // shape[1])
+    return (slice(start, start + rows) for start in range(0, shape[0], rows))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl import catching_up, kernels
-from sirl.catching_up import make_log, repeat_table
+from sirl.catching_up import make_log, make_scratch, repeat_table
 from sirl.forest import Forest
 from sirl.kernels import Rule, Seats, make_table
 from sirl.keys import Key, Keys, episode_seeds, fold_all
@@ -293,6 +293,7 @@ class _Together:
         self.tables = repeat_table(make_table(*order.knowledge), n_copies)
         n_features = order.forest.weights.shape[1]
         self.log = make_log(n_copies, n_features, n_trees, _LOG_CAPACITY)
+        self.scratch = make_scratch(order.forest, _LOG_CAPACITY)
         self.observations = np.zeros((len(slots.ids), n_features))
         self.actions = np.zeros(0, dtype=np.int32)
 
@@ -302,7 +303,7 @@ class _Together:
     def act(self, ids: Ids) -> NDArray[Any]:
         order, seats = self.order, self.slots.seats
         chances = catching_up.vote_chances(seats, ids)
-        who = (order.forest, self.tables, self.log, order.learning.rule)
+        who = (order.forest, self.tables, self.log, order.learning.rule, self.scratch)
         if order.voting in ELECTING:
             voters = ELECTING[order.voting](order.weights, chances)
             self.actions = catching_up.propose_one(*who, seats, ids, self.observations, order.learning.epsilons, voters)
@@ -320,7 +321,8 @@ class _Together:
 
     def learn_rest(self) -> None:
         """Every tree catches up with all that has happened."""
-        catching_up.learn_log(self.order.forest, self.tables, self.log, self.order.learning.rule)
+        order = self.order
+        catching_up.learn_log(order.forest, self.tables, self.log, order.learning.rule, self.scratch)
 
 
 class _Finished:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sirl.errors import SirlError, did_you_mean
 from sirl.simulators import Ids, Step
 from sirl.simulators.seeding import first_uniforms
+from sirl.simulators.timers import stop_timers
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -109,11 +110,20 @@ SUPPORTED: dict[str, Overlay] = {
 """The tasks that ``MujocoSimulator`` plays, by Gymnasium id."""
 
 
+def load_model(env_id: str) -> mujoco.MjModel:
+    """The model of a task of ``SUPPORTED``."""
+    return _load(SUPPORTED[env_id])
+
+
+def _load(task: Overlay) -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_path(str(_ASSETS / task.xml))
+
+
 class _Physics:
     """A batch of simulations, read and written by slots."""
 
     def __init__(self, task: Overlay, n_slots: int, n_threads: int):
-        self.model = mujoco.MjModel.from_xml_path(str(_ASSETS / task.xml))
+        self.model = _load(task)
         self.batch = Batch(self.model, n_slots, n_threads)
         self.frame_skip = task.frame_skip
         self.dt: float = self.model.opt.timestep * task.frame_skip
@@ -286,6 +296,7 @@ class MujocoSimulator:
             hint = did_you_mean(env_id, list(SUPPORTED))
             raise SirlError(f"environment {env_id!r} has no MuJoCo simulator, use the Gymnasium one{hint}")
         silence_mujoco()
+        stop_timers()
         self.n_slots = n_slots
         self._env_id = env_id
         self._task = SUPPORTED[env_id]
@@ -327,6 +338,10 @@ class MujocoSimulator:
         if broken is not None:
             observations[broken], rewards[broken], terminated[broken] = 0.0, 0.0, True
         return Step(observations, rewards, terminated, elapsed >= self._max_steps, broken)
+
+    def states(self, ids: Ids) -> tuple[Floats, Floats]:
+        """Positions (n, nq) and velocities (n, nv) of the slots, as they are now."""
+        return self._physics.qpos[ids], self._physics.qvel[ids]
 
     def close(self) -> None:
         """Let go of the physics, whose threads end with it."""

@@ -1,0 +1,96 @@
+"""Whole generations and whole runs: wall time, episodes, steps, and what of it physics alone would take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import sirl
+from sirl.benchmarking.measure import Effort, Table
+from sirl.benchmarking.tapes import Watched, replay_all
+from sirl.benchmarking.work import PAPER, Bench
+from sirl.environments import usable_cores
+from sirl.evolution import Spent, State, Summary, first_state, next_generation
+from sirl.progress import duration
+
+_GENERATIONS = 100
+
+
+def generations(effort: Effort, **settings: Any) -> Iterator[Table]:
+    """One generation of every paper task at full size, first and after a while, and the whole run projected."""
+    rows: list[dict[str, Any]] = []
+    for env_id in PAPER if effort.scale == 1.0 else ("InvertedPendulum-v4", "Hopper-v4"):
+        rows += _a_while(env_id, effort, settings)
+    yield Table(
+        "Whole generations",
+        "SIRL-LB at the paper's size on all cores, from the first generation on for a while: one generation, "
+        "everything included, and what physics alone takes for the same episodes on as many threads. The run: what "
+        "all 100 generations would take if those still to come took as long as the last one.",
+        rows,
+    )
+
+
+def _a_while(env_id: str, effort: Effort, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    bench, cores = Bench.of(env_id, **settings), usable_cores()
+    state, spent = first_state(bench.problem), 0.0
+    deadline = time.monotonic() + 60 * effort.minutes
+    with bench.engine(cores) as engine:
+        while True:
+            before, start = state, time.perf_counter()
+            state, summary = next_generation(before, bench.problem, engine)
+            wall = time.perf_counter() - start
+            spent += wall
+            last = time.monotonic() > deadline or state.generation == _GENERATIONS
+            if last or before.generation == 0:
+                yield _row(bench, before, summary, wall, spent, cores)
+            if last:
+                return
+
+
+def _row(bench: Bench, before: State, summary: Summary, wall: float, spent: float, cores: int) -> dict[str, Any]:
+    number = before.generation + 1
+    phases: list[Spent] = [summary.collaborative, summary.individual, summary.validation]
+    steps = sum(phase.steps for phase in phases)
+    return {
+        "task": bench.recipe.name,
+        "generation": number,
+        "seconds": wall,
+        "episodes": sum(phase.episodes for phase in phases),
+        "steps": steps,
+        "steps/s": steps / wall,
+        "raw physics, seconds": (raw := _raw_seconds(bench, before, cores)),
+        "share of raw physics": None if raw is None else raw / wall,
+        "the run": duration(spent + (_GENERATIONS - number) * wall),
+    }
+
+
+def _raw_seconds(bench: Bench, before: State, cores: int) -> float | None:
+    """What physics alone takes for a generation; None where it is not MuJoCo's."""
+    if bench.backend != "mujoco":
+        return None
+    with bench.engine(cores) as engine, bench.raw_engine(cores) as raw_engine:
+        watched = Watched(engine, records=True)
+        next_generation(before, bench.problem, watched)
+        return sum(replay_all(raw_engine, call.tapes).wall for call in watched.calls)
+
+
+def runs(effort: Effort) -> Iterator[Table]:
+    """From scratch to a goal."""
+    rows = []
+    for seed in (0, 1, 2) if effort.scale == 1.0 else (1,):
+        start = time.perf_counter()
+        run = sirl.train("InvertedPendulum-v4", seed=seed, stop_at=1000)
+        rows.append(
+            {
+                "task": "InvertedPendulum-v4",
+                "goal": 1000,
+                "seed": seed,
+                "seconds": time.perf_counter() - start,
+                "generations": len(run.history),
+                "episodes": sum(record.episodes for record in run.history),
+                "steps": sum(record.steps for record in run.history),
+                "leaves": run.champion.tree.n_leaves,
+            }
+        )
+    yield Table("Whole runs to a goal", "`sirl train InvertedPendulum-v4 --stop-at 1000` on all cores.", rows)

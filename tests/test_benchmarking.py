@@ -1,0 +1,186 @@
+"""The benchmark compares like with like; nothing here looks at how long anything took."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sirl.benchmarking import growth, physics, profile, python_loops, sections
+from sirl.benchmarking.measure import Effort, Table, Time, speedup, take_turns
+from sirl.benchmarking.report import markdown_table, shown
+from sirl.benchmarking.tapes import RawPhysics, Watched, record, replay
+from sirl.benchmarking.work import MUJOCO, Bench, balanced_forest, noise_arena, noise_phases
+from sirl.environments import SLOTS
+from sirl.evolution import first_state, next_generation
+from sirl.forest import pack
+from sirl.tree import QLeaves
+
+PLAIN = Path(__file__).parents[1] / "benchmarks" / "plain.py"
+ONCE = Effort(1, 0.01, 0.0)
+SMALL = {
+    "population": 12,
+    "candidates": 1,
+    "validation_episodes": 1,
+    "individual_episodes": 2,
+    "collaborative_copies": 3,
+    "collaborative_iterations": 2,
+    "max_steps": 30,
+}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("env_id", MUJOCO)
+def test_raw_physics_goes_through_the_very_states_of_the_phase(env_id, workers):
+    bench = Bench.of(env_id, **SMALL)
+    with bench.engine(workers) as engine:
+        calls = bench.first_generation(engine, records=True)
+    assert {"collaborate", "refine"} <= set(calls)
+    for call in calls.values():
+        assert len(call.tapes) == len(call.orders)
+        for tape in call.tapes:
+            assert tape.steps > 0
+            assert np.abs(tape.end).max() > 0
+            used = np.unique(np.concatenate([event.ids for event in tape.events]))
+            raw = replay(RawPhysics(env_id, SLOTS["mujoco"]), tape)
+            np.testing.assert_array_equal(raw.end[used], tape.end[used])
+
+
+def test_a_recorded_generation_has_the_bits_of_one_that_is_not():
+    bench = Bench.of("Hopper-v4", **SMALL)
+    with bench.engine(1) as engine:
+        state = first_state(bench.problem)
+        plain, summary = next_generation(state, bench.problem, engine)
+        watched = Watched(engine, records=True)
+        recorded, again = next_generation(state, bench.problem, watched)
+    assert again == summary
+    np.testing.assert_array_equal(recorded.fitness, plain.fitness)
+    spent = summary.collaborative.steps + summary.individual.steps + summary.validation.steps
+    assert sum(tape.steps for call in watched.calls for tape in call.tapes) == spent
+
+
+def test_a_tape_knows_its_episodes():
+    bench = Bench.of("CartPole-v1", **SMALL)
+    with bench.engine(1) as engine:
+        call = bench.first_generation(engine)["refine"]
+        (result,), (tape,) = record(engine, call.function, call.orders)
+    episodes = tape.episodes()
+    assert len(episodes) == result.returns.size
+    assert sum(len(actions) for _, actions in episodes) == result.steps
+    env = bench.recipe()
+    returns = {}
+    for seed, actions in episodes:
+        env.reset(seed=seed)
+        returns[seed] = sum(env.step(action)[1] for action in actions)
+    assert sorted(returns.values()) == sorted(result.returns.ravel().tolist())
+
+
+def test_plain_trees_are_the_trees_of_the_forest():
+    plain = python_loops.load_plain(str(PLAIN))
+    bench = Bench.of("InvertedPendulum-v4", **SMALL | {"collaborative_copies": 1})
+    with bench.engine(1) as engine:
+        call = bench.first_generation(engine)["collaborate"]
+        (result,) = engine.map(call.function, call.orders)
+    order = call.orders[0]
+    trees = python_loops.plain_trees(plain, order.forest, order.knowledge.q_values.tolist())
+    env = bench.recipe()
+    # plain.py knows no max_steps: Gymnasium's own limit is far enough for an untrained pendulum.
+    steps = plain.collaborative_phase(
+        env, trees, bench.problem.menu.values, bench.problem.settings, int(order.key), order.weights.tolist()
+    )
+    assert steps == result.steps
+    rows = [leaf.q for tree in trees for leaf in plain.leaves(tree)]
+    np.testing.assert_array_equal(result.knowledge.q_values[0], rows)
+
+
+@pytest.mark.parametrize("n_splits", [1, 2, 6, 7])
+def test_balanced_trees_are_trees(n_splits):
+    forest = balanced_forest(3, n_splits, 4)
+    leaves = QLeaves(np.zeros((n_splits + 1, 2)))
+    trees = [forest.tree(i, leaves) for i in range(3)]
+    again = pack(trees)
+    for ours, packed in zip(forest, again, strict=True):
+        np.testing.assert_array_equal(ours, packed)
+    assert trees[0].depth == int(np.floor(np.log2(n_splits))) + 1
+
+
+def test_phases_on_noise_play_every_step():
+    together, alone = noise_phases(n_trees=5, n_splits=3, n_features=2, n_actions=4, copies=2)
+    arena = noise_arena(2, 4, length=7)
+    assert together.function(arena, together.orders[0]).steps == 2 * 10 * 7
+    assert alone.function(arena, alone.orders[0]).steps == 5 * 7
+
+
+def test_sides_take_turns():
+    order = []
+
+    def side(name):
+        order.append(name)
+        return Time(1.0 if name == "a" else 2.0, 1.0)
+
+    times = take_turns({name: partial(side, name) for name in "ab"}, 3)
+    assert order == list("abbaab")
+    assert speedup(times["a"], times["b"]) == (2.0, 2.0, 2.0, 1.0)
+    assert speedup(times["a"], times["b"]).columns(2.5)["met"] == "no"
+
+
+def test_every_goal_stands_beside_its_ratio():
+    tables = list(physics.phases(ONCE, ("InvertedPendulum-v4",), **SMALL))
+    assert [table.title for table in tables] == ["Phases ÷ raw physics", "2 threads ÷ 1 thread"]
+    assert [(row["phase"], row["threads"], row["goal"]) for row in tables[0].rows] == [
+        ("individual", 1, 0.85), ("individual", 2, 0.85), ("collaborative", 1, 0.55), ("collaborative", 2, 0.55),
+    ]  # fmt: skip
+    assert all(row["ratio"] > 0 for table in tables for row in table.rows)
+
+
+def test_the_parts_of_a_profile_add_up():
+    (table,) = profile.profile(ONCE, ("Reacher-v4",), **SMALL)
+    for row in table.rows:
+        parts = [value for name, value in row.items() if name not in ("task", "phase", "seconds")]
+        assert min(parts) >= 0
+        assert sum(parts) == pytest.approx(100)
+
+
+def test_growth_is_measured_in_a_process_of_its_own():
+    (row,) = growth._grow("splits", (3,))
+    assert row["splits"] == 3
+    assert row["collaborative, ns"] > 0
+
+
+def test_tables_are_readable():
+    table = Table("Speed", "How fast.", [{"task": "A", "ratio": 0.123456, "steps": 12345, "goal": None}])
+    assert markdown_table(table)[4:] == [
+        "| task | ratio | steps | goal |",
+        "|---|---|---|---|",
+        "| A | 0.12 | 12,345 |  |",
+        "",
+    ]
+    assert [shown(value) for value in (1234.5, 12.34, 0.004, "x", None)] == ["1,234", "12.3", "0.0040", "x", ""]
+
+
+def test_the_command_measures_what_it_is_asked(sirl_command, monkeypatch):
+    monkeypatch.setitem(
+        sections.SECTIONS, "raw", lambda effort: iter([Table("Raw", "Note.", [{"turns": effort.repetitions}])])
+    )
+    code, out, err = sirl_command("bench", "--only", "raw,plain", "--quick", "--out", "here")
+    assert (code, err) == (0, "sirl: measuring raw …\nsirl: measuring plain …\n")
+    assert "| turns |\n|---|\n| 2 |" in out
+    assert "--plain benchmarks/plain.py" in out
+    saved = json.loads(Path("here/bench.json").read_text())
+    assert [table["title"] for table in saved["tables"]] == ["Raw", "Collaborative phase ÷ plain Python"]
+    assert {"cpu", "cores", "python", "numpy", "numba", "mujoco", "gymnasium", "envpool"} <= set(saved["machine"])
+    assert Path("here/bench.md").read_text().startswith("Measured ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "grwth"), "there is no section 'grwth' to measure; did you mean 'growth'?"),
+        (("--only", "raw,xyz"), "there is no section 'xyz' to measure; choose from raw, phases,"),
+        (("--plain", "nowhere.py"), "nowhere.py is not a file: give --plain the path of benchmarks/plain.py"),
+    ],
+)
+def test_wrong_names_are_refused_before_anything_is_measured(refusal, arguments, message):
+    assert message in refusal("bench", *arguments)
+    assert not Path("runs").exists()
