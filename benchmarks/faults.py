@@ -155,7 +155,10 @@ def node(trial: Trial) -> dict[str, Any]:
         time.sleep(delay)
         cluster.remove_node(nodes.pop(trial.rng.randrange(len(nodes))), allow_graceful=False)
         lost.append(time.monotonic())
-        nodes.append(cluster.add_node(num_cpus=1))
+
+    def replace_it(*_: object) -> None:
+        if lost and len(nodes) < 3:
+            nodes.append(cluster.add_node(num_cpus=1))
 
     for number in trial.turns():
         times += 1
@@ -163,9 +166,10 @@ def node(trial: Trial) -> dict[str, Any]:
         thread = threading.Thread(target=lose_one, args=[trial.rng.uniform(0, 0.7 * seconds)])
         begin = time.monotonic()
         thread.start()
-        there = sirl.train("CartPole-v1", engine="ray", **settings)
+        there = sirl.train("CartPole-v1", engine="ray", on_generation=replace_it, **settings)
         end = time.monotonic()
         thread.join()
+        replace_it()
         within += lost[0] < end
         identical += there.champion.to_json() == here
         seconds = end - begin
