@@ -456,7 +456,8 @@ OUTCOMES = {
     "hard exit": DIED.format("exit code 3") + "its environment exits instead of raising an exception",
     "segmentation fault": DIED.format("SIGSEGV") + "native code of its environment crashed",
     "memory": "faulty:Faulty-v0 raised MemoryError in step; fix the environment",
-    "killed by the kernel": DIED.format("SIGKILL") + "memory has probably run out, so use fewer --workers",
+    "killed by the kernel": DIED.format("SIGKILL").replace("3", "10")
+    + "memory has probably run out, so use fewer --workers",
 }
 """The first sentence that the command line says; None: the run goes to its end."""
 
