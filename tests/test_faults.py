@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tracemalloc
@@ -96,14 +97,26 @@ class Stillborn(Child):
 def test_a_worker_that_dies_before_it_has_started_costs_its_item_no_attempt(monkeypatch):
     monkeypatch.setattr(processes, "Child", Stillborn)
     monkeypatch.setattr("sirl.engine.child.GRACE", 0.0)
-    monkeypatch.setattr(processes, "STARTS", 4)
+    monkeypatch.setattr(processes, "PATIENCE", 4)
     monkeypatch.setattr(Stillborn, "left", 3)
     with Processes(lambda: None, workers=1, attempts=2) as engine:
         assert engine.map(lambda _, item: item, [7]) == [7]
     monkeypatch.setattr(Stillborn, "left", 99)
-    refused = pytest.raises(EnvironmentFailure, match=r"^4 worker processes ended before they had started: ")
+    refused = pytest.raises(EnvironmentFailure, match=r"^worker processes end before they have started: ")
     with Processes(lambda: None, workers=1, attempts=2) as engine, refused:
         engine.map(lambda _, item: item, [7])
+
+
+def test_a_worker_that_others_kill_costs_its_item_no_attempt(tmp_path):
+    def die_four_times(_, item):
+        deaths = len(list(tmp_path.iterdir()))
+        if deaths < 4:
+            (tmp_path / str(deaths)).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+    with Processes(lambda: None, workers=1, attempts=2) as engine:
+        assert engine.map(die_four_times, [7]) == [7]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -21,8 +21,8 @@ from sirl.engine.local import Threads
 from sirl.engine.messages import decode_answer, encode_call
 from sirl.errors import EnvironmentFailure, SirlError
 
-STARTS = 20
-"""How many processes may end before they have started until an item is given up."""
+PATIENCE = 10
+"""How many processes an item may lose by no doing of its own, as far as one can tell."""
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
@@ -34,7 +34,8 @@ class Processes(Engine[Context]):
         context: makes what the mapped functions work with; called in each process, at its first item.
         workers: how many processes.
         timeout: seconds after which an item counts as hung.
-        attempts: how many processes an item may bring down before it counts as failed.
+        attempts: how many processes an item may bring down before it counts as failed; those that are killed from
+            outside count apart.
     """
 
     def __init__(
@@ -86,22 +87,25 @@ class _Post:
     def ask(self, call: bytes, name: str) -> bytes:
         """The answer to a call, in as many attempts as it is worth; ``name`` is for error messages."""
         endings: list[Ending] = []
-        false_starts: list[Ending] = []
-        while len(endings) < self._attempts and len(false_starts) < STARTS:
+        losses: list[Ending] = []
+        while len(endings) < self._attempts and len(losses) < PATIENCE:
             if self._child is None:
                 self._child = Child(self._recipe, self._stop)
             try:
                 return self._child.ask(call, self._timeout)
             except DiedError:
-                # Whatever ends a process before it has started, the item does not.
-                (endings if self._child.ready else false_starts).append(self._end())
+                # The item ends no process that has not started, and SIGKILL comes from somebody else.
+                started, ending = self._child.ready, self._end()
+                (endings if started and ending.returncode != -signal.SIGKILL else losses).append(ending)
             except HungError:
                 # SIGABRT makes faulthandler write down where it hangs.
                 raise _hung(name, self._timeout, self._end(signal.SIGABRT)) from None
             except ClosedError:
                 self._end(signal.SIGKILL)
                 raise
-        raise _died(name, endings) if len(endings) == self._attempts else _never_started(false_starts[-1])
+        if started:
+            raise _died(name, len(endings) + len(losses), ending)
+        raise _never_started(ending)
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -135,14 +139,12 @@ def _hung(name: str, timeout: float, ending: Ending) -> EnvironmentFailure:
 
 def _never_started(ending: Ending) -> EnvironmentFailure:
     return EnvironmentFailure(
-        f"{STARTS} worker processes ended before they had started: see what they printed above, and whether memory "
-        "has run out",
+        "worker processes end before they have started: see what they printed above, and whether memory has run out",
         ending.traceback,
     )
 
 
-def _died(name: str, endings: list[Ending]) -> EnvironmentFailure:
-    last = endings[-1]
+def _died(name: str, times: int, last: Ending) -> EnvironmentFailure:
     if last.returncode >= 0:
         how = f"exit code {last.returncode}"
         fix = "its environment exits instead of raising an exception (what it printed is above)"
@@ -152,5 +154,5 @@ def _died(name: str, endings: list[Ending]) -> EnvironmentFailure:
         if how == "SIGKILL":
             fix = "memory has probably run out, so use fewer --workers"
     return EnvironmentFailure(
-        f"{name} ended its worker process {len(endings)} times, last with {how}: {fix}", last.traceback, name
+        f"{name} ended its worker process {times} times, last with {how}: {fix}", last.traceback, where=name
     )
