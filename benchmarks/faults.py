@@ -33,6 +33,7 @@ import numpy as np
 import sirl
 from sirl import checkpoints, cli, files
 from sirl.policy import Policy
+from sirl.runs import read_history
 from sirl.training import Training
 from watched import SMALL, Watched, flags, go_on, handles_of, memory_of, outcome
 
@@ -440,7 +441,7 @@ class Shuffled:
 
 
 FIRE = r"faulty:Faulty-v0 raised RuntimeError: the motor is on fire in {}; fix the environment"
-DIED = r"item \d+ .*ended its worker process 3 times, last with {}: "
+DIED = r"\w.* of faulty:Faulty-v0 ended its worker process 3 times, last with {}: "
 OUTCOMES = {
     "raise in make": FIRE.format("make"),
     "raise in reset": FIRE.format("reset"),
@@ -452,8 +453,8 @@ OUTCOMES = {
     "infinite reward": "faulty:Faulty-v0 returned inf in reward; fix the environment",
     "huge reward": r"faulty:Faulty-v0 returned 1e\+308 as reward, too large to add up; fix the environment",
     "endless": "faulty:Faulty-v0 never ended an episode, not in 100000 steps; set --max-steps",
-    "hang": r"item \d+ .*was ended after 5 seconds without a result: its environment hangs, or --hang-limit",
-    "hang in native code": r"item \d+ .*was ended after 5 seconds without a result: its environment hangs",
+    "hang": r"\w.* of faulty:Faulty-v0 was ended after 5 seconds without a result: its environment hangs, or --hang-limit",
+    "hang in native code": r"\w.* of faulty:Faulty-v0 was ended after 5 seconds without a result: its environment hangs",
     "exit": "faulty:Faulty-v0 raised SystemExit: 0 in step; fix the environment",
     "hard exit": DIED.format("exit code 3") + "its environment exits instead of raising an exception",
     "segmentation fault": DIED.format("SIGSEGV") + "native code of its environment crashed",
@@ -490,13 +491,31 @@ def environments(trial: Trial) -> dict[str, Any]:
             right += ok
             said[fault] = next((s[13:] for s in err.splitlines() if s.startswith("sirl: error: ")), "the run ends well")
         print(fault, ok, err.splitlines()[:1], flush=True)
+    right += _diverging(trial)
+    said["MuJoCo loses its state"] = "the run goes on; the individual has no fitness, and log.txt names it"
     return {
-        "faults": len(OUTCOMES),
+        "faults": len(said),
         "right": right,
         "said": said,
-        "figure": f"{right} of {len(OUTCOMES)} with the documented outcome, resumed to identical bytes once mended",
-        "good": right == len(OUTCOMES),
+        "figure": f"{right} of {len(said)} with the documented outcome, resumed to identical bytes once mended",
+        "good": right == len(said),
     }
+
+
+def _diverging(trial: Trial) -> bool:
+    """Whether a run gets along with physics that break down: by log and history, and with finite numbers alone."""
+    path = trial.work / "diverging"
+    run = Watched("train", "faulty:Exploding-v0", "--out", path, "--workers", 1, *flags(SMALL), cwd=HERE)
+    code, _, err = run.end()
+    history = read_history(path)
+    ok = code == 0 and "Traceback" not in err and not run.left_after(5) and any(record.broke for record in history)
+    log = (path / "log.txt").read_text(encoding="utf-8")
+    for record in history:
+        ok &= bool(np.isfinite([record.best, record.mean, record.median]).all())
+        if record.broke:
+            ok &= f"generation {record.generation + 1}: no fitness for individual {record.broke[0]}" in log
+    print("MuJoCo loses its state", ok, err.splitlines()[:1], flush=True)
+    return ok
 
 
 def hostile_files(trial: Trial) -> dict[str, Any]:

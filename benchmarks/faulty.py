@@ -1,6 +1,7 @@
-"""An environment that misbehaves in one of many ways, for faults.py: ``faulty:Faulty-v0`` with the option ``fault``.
+"""Environments that misbehave, for faults.py: ``faulty:Faulty-v0`` in one of many ways, by its option ``fault``, and
+``faulty:Exploding-v0``, whose physics MuJoCo can't follow.
 
-Set FAULTY_IS_MENDED to have it behave.
+Set FAULTY_IS_MENDED to have the first behave.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.mujoco.hopper_v5 import HopperEnv
 
 _made = 0
 
@@ -82,4 +84,17 @@ _ACTS = {
     "killed by the kernel": lambda: os.kill(os.getpid(), signal.SIGKILL),
 }
 
+
+class Exploding(HopperEnv):
+    """A Hopper that starts one episode in ten at a speed that no number can follow."""
+
+    def reset(self, **arguments: Any) -> Any:
+        """Start an episode."""
+        start = super().reset(**arguments)
+        if self.np_random.random() < 0.1:
+            self.data.qvel[:] = 1e200
+        return start
+
+
 gym.register("Faulty-v0", entry_point=Faulty)
+gym.register("Exploding-v0", entry_point=Exploding, max_episode_steps=1000)
