@@ -442,6 +442,7 @@ class Shuffled:
 
 FIRE = r"faulty:Faulty-v0 raised RuntimeError: the motor is on fire in {}; fix the environment"
 DIED = r"\w.* of faulty:Faulty-v0 ended its worker process 3 times, last with {}: "
+HUNG = r"\w.* of faulty:Faulty-v0 was ended after 5 seconds without a result: its environment hangs, or --hang-limit"
 OUTCOMES = {
     "raise in make": FIRE.format("make"),
     "raise in reset": FIRE.format("reset"),
@@ -453,13 +454,13 @@ OUTCOMES = {
     "infinite reward": "faulty:Faulty-v0 returned inf in reward; fix the environment",
     "huge reward": r"faulty:Faulty-v0 returned 1e\+308 as reward, too large to add up; fix the environment",
     "endless": "faulty:Faulty-v0 never ended an episode, not in 100000 steps; set --max-steps",
-    "hang": r"\w.* of faulty:Faulty-v0 was ended after 5 seconds without a result: its environment hangs, or --hang-limit",
-    "hang in native code": r"\w.* of faulty:Faulty-v0 was ended after 5 seconds without a result: its environment hangs",
+    "hang": HUNG,
+    "hang in native code": HUNG,
     "exit": "faulty:Faulty-v0 raised SystemExit: 0 in step; fix the environment",
     "hard exit": DIED.format("exit code 3") + "its environment exits instead of raising an exception",
     "segmentation fault": DIED.format("SIGSEGV") + "native code of its environment crashed",
     "memory": "faulty:Faulty-v0 raised MemoryError in step; fix the environment",
-    "killed by the kernel": DIED.format("SIGKILL").replace("3", "10")
+    "killed by the kernel": DIED.format("SIGKILL").replace("3", "30")
     + "memory has probably run out, so use fewer --workers",
 }
 """The first sentence that the command line says; None: the run goes to its end."""

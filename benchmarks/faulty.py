@@ -1,7 +1,7 @@
-"""Environments that misbehave, for faults.py: ``faulty:Faulty-v0`` in one of many ways, by its option ``fault``, and
-``faulty:Exploding-v0``, whose physics MuJoCo can't follow.
+"""Environments that misbehave, for faults.py.
 
-Set FAULTY_IS_MENDED to have the first behave.
+``faulty:Faulty-v0`` does so in one of many ways, by its option ``fault``, unless FAULTY_IS_MENDED is set;
+``faulty:Exploding-v0`` has physics that MuJoCo can't follow.
 """
 
 from __future__ import annotations

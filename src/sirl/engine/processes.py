@@ -21,7 +21,7 @@ from sirl.engine.local import Threads
 from sirl.engine.messages import decode_answer, encode_call
 from sirl.errors import EnvironmentFailure, SirlError
 
-PATIENCE = 10
+PATIENCE = 30
 """How many processes an item may lose by no doing of its own, as far as one can tell."""
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
