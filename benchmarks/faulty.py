@@ -86,14 +86,13 @@ _ACTS = {
 
 
 class Exploding(HopperEnv):
-    """A Hopper that starts one episode in ten at a speed that no number can follow."""
+    """A Hopper that explodes under a tree that pushes its first joint with all its might at first."""
 
-    def reset(self, **arguments: Any) -> Any:
-        """Start an episode."""
-        start = super().reset(**arguments)
-        if self.np_random.random() < 0.1:
+    def step(self, action: Any) -> Any:
+        """Advance an episode."""
+        if self.data.time == 0.0 and action[0] == 1.0:
             self.data.qvel[:] = 1e200
-        return start
+        return super().step(action)
 
 
 gym.register("Faulty-v0", entry_point=Faulty)

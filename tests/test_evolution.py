@@ -7,7 +7,7 @@ from sirl.config import Settings, preset_settings
 from sirl.errors import EnvironmentFailure
 from sirl.evolution import Champion, State, _replace, _rounds
 from sirl.simulators.mujoco import SUPPORTED
-from sirl.training import train
+from sirl.training import Training, train
 
 TINY = {
     "population": 10,
@@ -131,6 +131,17 @@ def test_an_individual_that_breaks_the_simulation_has_no_fitness(monkeypatch, tm
             tmp_path / "run" / "log.txt"
         ).read_text(encoding="utf-8")
     assert np.isfinite(run.champion.tree.leaves.q_values).all()
+
+
+def test_nobody_is_crowned_who_breaks_the_simulation(monkeypatch, tmp_path):
+    """Of 300 validation episodes one in ten breaks, so nobody gets through; the paper's crowning has no such test."""
+    _explosive(monkeypatch, 0.1)
+    settings = TINY | {"population": 30, "generations": 1}
+    run = train("Hopper-v4", out=tmp_path / "run", **settings | {"validation_episodes": 300})
+    assert run.state.champion is None
+    assert run.history[0].champion is None
+    assert Training.resume(tmp_path / "run").state.generation == 1
+    assert train("Hopper-v4", crowning="training", **settings).state.champion is not None
 
 
 def test_a_task_that_always_breaks_is_refused(monkeypatch):

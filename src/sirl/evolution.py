@@ -328,9 +328,9 @@ def _crown(
     means = returns.mean(axis=1)
     # A shorter tree with the same score is the better read; the reigning champion keeps a full tie.
     best_index = max(range(len(contenders)), key=lambda i: (means[i], -contenders[i].tree.n_leaves, -i))
-    if not np.isfinite(means[best_index]):
-        raise _all_broke(problem)
-    champion = contenders[best_index]._replace(validation_score=float(means[best_index]))
+    champion = state.champion
+    if np.isfinite(means[best_index]):  # else all of them made the simulation lose its state
+        champion = contenders[best_index]._replace(validation_score=float(means[best_index]))
     if settings.luck == "corrected":
         fitness = fitness.copy()
         validated = evaluated.valid[order]

@@ -156,7 +156,8 @@ class Training:
         self.directory = directory
         if checkpoint is not None:
             self.state, self.history = checkpoints.to_state(checkpoint), checkpoint.history
-            directory.crown(self.champion)
+            if self.state.champion is not None:
+                directory.crown(self.champion)
         directory.rewrite(self.history)
         directory.configure(self.config)
 
@@ -206,7 +207,8 @@ class Training:
         over = self.state.solved or self.state.generation == self.settings.generations
         if over or time.monotonic() - self._checkpointed >= self.checkpoint_seconds:
             with writable(directory.checkpoints):
-                checkpoints.save(directory.checkpoints, self.state, self.champion, self.history, self.config.digest())
+                champion = None if self.state.champion is None else self.champion
+                checkpoints.save(directory.checkpoints, self.state, champion, self.history, self.config.digest())
             self._checkpointed = time.monotonic()
 
     @property
@@ -214,7 +216,7 @@ class Training:
         """The best policy so far."""
         champion = self.state.champion
         if champion is None:
-            raise SirlError("there is no champion before the first generation has ended.")
+            raise SirlError("there is no champion yet: a generation must end first, with a tree that validates.")
         origin = Origin(
             method=self.config.method,
             seed=self.config.seed,

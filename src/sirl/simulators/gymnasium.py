@@ -158,6 +158,10 @@ class GymnasiumSimulator:
                 self._may_be_endless = self._max_steps is None and not _has_time_limit(environment)
                 self._remade_at_reset = _is_remade_at_reset(environment)
                 self._is_mujoco = _is_mujoco(environment)
+                if self._is_mujoco:
+                    from sirl.simulators.mujoco import silence_mujoco
+
+                    silence_mujoco()
         return environment
 
     def _rows(self, observations: Sequence[Any]) -> Floats:
