@@ -177,7 +177,7 @@ def node(trial: Trial) -> dict[str, Any]:
         times += at_work
         identical += at_work and same
         print(times, round(end - begin, 1), at_work, same, flush=True)
-        assert same
+        assert same or at_work
     ray.shutdown()
     cluster.shutdown()
     return {
