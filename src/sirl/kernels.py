@@ -1,7 +1,7 @@
 """The inner loops: trees that walk, act and learn alone, compiled with numba; the GIL is released.
 
-Every random draw comes from a key and a counter. A plain twin of these functions in
-``tests/test_kernels.py`` gives the same bits.
+Every random draw comes from a key and a counter. ``benchmarks/plain.py``, the
+same in plain Python, gives the same bits; ``tests/test_kernels.py`` holds that.
 """
 
 from __future__ import annotations

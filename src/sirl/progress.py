@@ -50,7 +50,8 @@ def describe(history: list[Record]) -> str:
     if last.champion is not None:
         score = last.champion.validation_score
         shown = last.champion.training_score if score is None else score
-        parts.append(f"champion {shown:.1f} ({last.champion.leaves} leaves)")
+        leaves = last.champion.leaves
+        parts.append(f"champion {shown:.1f} ({leaves} {'leaf' if leaves == 1 else 'leaves'})")
     episodes = sum(r.episodes for r in history)
     return "  ".join([*parts, f"{episodes:,} episodes", f"{last.steps / max(last.seconds, 1e-3):,.0f} steps/s"])
 

@@ -1,4 +1,4 @@
-"""Where work runs: in this process, on threads, or on worker processes of this machine.
+"""Where work runs: in this process, on threads, on worker processes of this machine, or on a Ray cluster.
 
 One generation of training is a few pure functions mapped over items (chunks of a population, copies of
 the collaborative phase). An engine maps them and promises the same result wherever it runs them.

@@ -1,8 +1,8 @@
 """What the driver and its worker processes say to each other.
 
 A call is a function and an item, an answer what came of it. Both travel as cloudpickle, which carries
-lambdas and classes of a notebook by value. That is safe here and nowhere else: the two ends of the
-channel are one program, and nothing is ever read from a file or a network.
+lambdas and classes of a notebook by value. That is safe here and nowhere else: both ends of a
+channel are one program, which has started its workers itself or trusts its Ray cluster. No file holds any of it.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ class _Pool:
     def __init__(self, env_id: str, seeds: NDArray[np.int64]):
         import envpool
 
-        # EnvPool's bounds are float64, its arrays float32, and Gymnasium warns of it when a space is made. What
-        # is done to warnings is done to all threads.
+        # EnvPool's bounds are float64, its arrays float32, and Gymnasium warns of it when a space is first asked
+        # for; so both are asked for here. What is done to warnings is done to all threads.
         with _WARNINGS, warnings.catch_warnings():
             warnings.filterwarnings("ignore", r".*precision lowered by casting")
             self._pool = envpool.make_gymnasium(
