@@ -228,17 +228,11 @@ def test_ctrl_c_starts_no_other_item_and_is_passed_on(make: Any, diary: Diary, m
 
 
 @pytest.mark.parametrize(
-    ("workers", "kind", "timeout", "expected"),
-    [
-        (1, "threads", None, InProcess),
-        (2, "threads", None, Threads),
-        (1, "processes", None, InProcess),
-        (2, "processes", None, Processes),
-        (1, "processes", 60.0, Processes),
-    ],
+    ("workers", "timeout", "expected"),
+    [(1, None, InProcess), (2, None, Processes), (1, 60.0, Processes)],
 )
-def test_local_engine_takes_the_least_that_does(workers: int, kind: Any, timeout: float | None, expected: type) -> None:
-    with local_engine(nothing, workers, kind, timeout) as engine:
+def test_local_engine_takes_the_least_that_does(workers: int, timeout: float | None, expected: type) -> None:
+    with local_engine(nothing, workers, timeout) as engine:
         assert type(engine) is expected
         assert engine.workers == workers
 

@@ -33,7 +33,7 @@ def compare(env_id, simulator="gymnasium", seed=3, generation=2, **changes):
     recipe = make_recipe(env_id)
     problem = make_problem(inspect(recipe), settings, seed)
     codons = first_state(problem).codons
-    with local_engine(ArenaRecipe(recipe, problem.menu, simulator, settings.max_steps), 1, "threads") as engine:
+    with local_engine(ArenaRecipe(recipe, problem.menu, simulator, settings.max_steps), 1) as engine:
         ours = _evaluate(codons, problem, generation, engine)
     constants = problem.grammar.constants[0].tolist()
     env = recipe()

@@ -93,7 +93,7 @@ def evaluate(
     forest = pack([policy.tree])
     cuts = np.array_split(seeds, workers)
     orders = [PlayOrder(forest, actions, cut[None]) for cut in cuts]
-    with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers, "processes") as engine:
+    with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers) as engine:
         results = engine.map(play, orders)
     returns = np.concatenate([r.returns[0] for r in results])
     if n_broken := np.isneginf(returns).sum():

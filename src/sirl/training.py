@@ -184,9 +184,7 @@ class Training:
             from sirl.engine.cluster import RayCluster
 
             return RayCluster(self._arena, self.address, self.hang_limit)
-        # MuJoCo and the kernels let go of the GIL; an environment in Python does not, and EnvPool too often has it.
-        kind: Literal["threads", "processes"] = "threads" if self.config.simulator == "mujoco" else "processes"
-        return local_engine(self._arena, self.workers, kind, self.hang_limit)
+        return local_engine(self._arena, self.workers, self.hang_limit)
 
     def _keep(self, before: State, record: Record) -> Record:
         self.history.append(record)

@@ -48,8 +48,8 @@ class Time(NamedTuple):
 
     wall: float
     """Seconds on the clock."""
-    cpu: float
-    """Seconds that the threads of this process were at work: what counts on a machine that others use too."""
+    cpu: float | None
+    """Seconds at work, which counts on a machine that others use too; None where worker processes did it."""
 
 
 class Ratio(NamedTuple):
@@ -58,8 +58,8 @@ class Ratio(NamedTuple):
     median: float
     lowest: float
     highest: float
-    cpu: float
-    """The median by CPU time."""
+    cpu: float | None
+    """The median by CPU time; None where worker processes did the work."""
 
     def columns(self, goal: float | None) -> dict[str, Any]:
         """For a table, with what was to be reached."""
@@ -71,6 +71,8 @@ class Ratio(NamedTuple):
 def take_turns(sides: Mapping[str, Callable[[], Time]], repetitions: int) -> dict[str, list[Time]]:
     """What each side took, once a repetition; every other repetition goes through them backwards.
 
+    Before that every side has a turn that does not count: workers start, caches fill.
+
     So a machine that is busy for a while, or slows down, hits all sides alike. What is alive now is left out of
     garbage collection, which would take longer the more recorded episodes there are.
     """
@@ -78,6 +80,8 @@ def take_turns(sides: Mapping[str, Callable[[], Time]], repetitions: int) -> dic
     gc.collect()
     gc.freeze()
     try:
+        for side in sides.values():
+            side()
         for repetition in range(repetitions):
             for name in list(sides)[:: 1 if repetition % 2 == 0 else -1]:
                 found[name].append(sides[name]())
@@ -89,8 +93,8 @@ def take_turns(sides: Mapping[str, Callable[[], Time]], repetitions: int) -> dic
 def speedup(ours: list[Time], theirs: list[Time], work: float = 1.0) -> Ratio:
     """Theirs ÷ ours, repetition by repetition; ``work`` is how many times their work ours is."""
     walls = [work * b.wall / a.wall for a, b in zip(ours, theirs, strict=True)]
-    cpus = [work * b.cpu / a.cpu for a, b in zip(ours, theirs, strict=True)]
-    return Ratio(median(walls), min(walls), max(walls), median(cpus))
+    cpus = [work * b.cpu / a.cpu for a, b in zip(ours, theirs, strict=True) if a.cpu and b.cpu]
+    return Ratio(median(walls), min(walls), max(walls), median(cpus) if cpus else None)
 
 
 def rate(steps: int, times: list[Time]) -> float:
@@ -98,11 +102,12 @@ def rate(steps: int, times: list[Time]) -> float:
     return steps / median(time.wall for time in times)
 
 
-def time_of(function: Callable[[], object]) -> Time:
-    """How long a call takes."""
+def time_of(function: Callable[[], object], workers: int = 1) -> Time:
+    """How long a call takes; more than one worker are processes of their own."""
     start, cpu = time.perf_counter(), time.process_time()
     function()
-    return Time(time.perf_counter() - start, time.process_time() - cpu)
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    return Time(wall, cpu if workers == 1 else None)
 
 
 class Stopwatch:

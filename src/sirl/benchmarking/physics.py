@@ -1,4 +1,4 @@
-"""Our phases against physics alone, and two threads against one."""
+"""Our phases against physics alone, and two workers against one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from sirl.benchmarking.measure import Effort, Table, Time, rate, speedup, take_t
 from sirl.benchmarking.tapes import random_tape, replay_all
 from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.environments import SLOTS
+from sirl.evolution import first_state
 
 _PHASES = {"refine": "individual", "collaborate": "collaborative"}
-_THREADS = (1, 2)
+_WORKERS = (1, 2)
 _EPISODES: dict[str, tuple[int, int, int | None]] = {
     "InvertedPendulum-v4": (10, 200, None),
     "Swimmer-v4": (1, 15, 200),
@@ -52,47 +53,50 @@ def raw_physics(effort: Effort) -> Iterator[Table]:
     for env_id in MUJOCO:
         bench = Bench.of(env_id)
         steps = round(40_000 * effort.scale)
-        tapes = [random_tape(env_id, SLOTS["mujoco"], steps, seed) for seed in _THREADS]
+        tapes = [random_tape(env_id, SLOTS["mujoco"], steps, seed) for seed in _WORKERS]
         with ExitStack() as stack:
-            one, two = (stack.enter_context(bench.raw_engine(n)) for n in _THREADS)
-            sides = {"1": partial(replay_all, one, tapes), "2": partial(replay_all, two, tapes)}
+            engines = {str(n): stack.enter_context(bench.raw_engine(n, tapes)) for n in _WORKERS}
+            sides = {name: partial(replay_all, engine, range(len(tapes))) for name, engine in engines.items()}
             times = take_turns(sides, effort.repetitions)
         done = sum(tape.steps for tape in tapes)
         rows.append(
             {
                 "task": env_id,
-                "1 thread, steps/s": rate(done, times["1"]),
-                "2 threads, steps/s": rate(done, times["2"]),
-                "2 threads ÷ 1": speedup(times["2"], times["1"]).median,
+                "1 worker, steps/s": rate(done, times["1"]),
+                "2 workers, steps/s": rate(done, times["2"]),
+                "2 workers ÷ 1": speedup(times["2"], times["1"]).median,
             }
         )
-    note = (
-        f"`mujoco.batch.Batch` alone, {SLOTS['mujoco']} simulations in lockstep, frame skip included: episodes with "
-        "uniformly random actions, that start and end as the task says."
-    )
-    yield Table("Raw physics", note, rows)
+        yield Table("Raw physics", _RAW_NOTE, rows)
+
+
+_RAW_NOTE = (
+    f"`mujoco.batch.Batch` alone, {SLOTS['mujoco']} simulations in lockstep, frame skip included: episodes with "
+    "uniformly random actions, that start and end as the task says."
+)
 
 
 def phases(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -> Iterator[Table]:
     """Both phases with 500 trees, against physics alone on the same episodes."""
-    rows, threads = [], []
+    rows: list[dict[str, Any]] = []
+    workers: list[dict[str, Any]] = []
     for env_id in env_ids:
         times, steps = _measure(Bench.of(env_id, **settings_for(env_id, effort) | settings), effort.repetitions)
         for phase in _PHASES.values():
-            for n in _THREADS:
+            for n in _WORKERS:
                 ours, raw = times[f"{phase} {n}"], times[f"raw {phase} {n}"]
                 rows.append(
                     {
                         "task": env_id,
                         "phase": phase,
-                        "threads": n,
+                        "workers": n,
                         "steps": steps[phase],
                         "steps/s": rate(steps[phase], ours),
                         "raw steps/s": rate(steps[phase], raw),
                         **speedup(ours, raw).columns(goal(env_id, phase)),
                     }
                 )
-            threads.append(
+            workers.append(
                 {
                     "task": env_id,
                     "phase": phase,
@@ -100,16 +104,16 @@ def phases(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -
                     "raw physics": speedup(times[f"raw {phase} 2"], times[f"raw {phase} 1"]).median,
                 }
             )
-    yield Table(
-        "Phases ÷ raw physics",
-        "A phase of the first generation (500 genotypes, all that are valid; ten copies), everything included, against "
-        "`mujoco.batch.Batch` alone on the same episodes: same starts, same actions, as many in lockstep, cut and "
-        "shared among threads in the same way. Raw physics is stepping alone, what its starts cost is taken off.",
-        rows,
-    )
-    yield Table(
-        "2 threads ÷ 1 thread", "The same measurements; raw physics beside it, for what the cores give.", threads
-    )
+        yield Table("Phases ÷ raw physics", _PHASES_NOTE, rows)
+        yield Table("2 workers ÷ 1 worker", _WORKERS_NOTE, workers)
+
+
+_PHASES_NOTE = (
+    "A phase of the first generation (500 genotypes, all that are valid; ten copies), everything included, against "
+    "`mujoco.batch.Batch` alone on the same episodes: same starts, same actions, as many in lockstep, cut and "
+    "shared among workers in the same way. Raw physics is stepping alone, what its starts cost is taken off."
+)
+_WORKERS_NOTE = "The same measurements; raw physics beside it, for what the cores give."
 
 
 def _measure(bench: Bench, repetitions: int) -> tuple[dict[str, list[Time]], dict[str, int]]:
@@ -117,12 +121,14 @@ def _measure(bench: Bench, repetitions: int) -> tuple[dict[str, list[Time]], dic
     with ExitStack() as stack:
         sides: dict[str, Callable[[], Time]] = {}
         steps: dict[str, int] = {}
-        for n in _THREADS:
-            engine, raw_engine = stack.enter_context(bench.engine(n)), stack.enter_context(bench.raw_engine(n))
-            calls = bench.first_generation(engine, records=True)
-            for function, phase in _PHASES.items():
-                call = calls[function]
+        for n in _WORKERS:
+            engine = stack.enter_context(bench.engine(n))
+            for call in bench.recorded(first_state(bench.problem), n):
+                phase = _PHASES.get(call.function.__name__)
+                if phase is None:
+                    continue
+                raw_engine = stack.enter_context(bench.raw_engine(n, call.tapes))
                 steps[phase] = sum(tape.steps for tape in call.tapes)
-                sides[f"{phase} {n}"] = partial(time_of, partial(engine.map, call.function, call.orders))
-                sides[f"raw {phase} {n}"] = partial(replay_all, raw_engine, call.tapes)
+                sides[f"{phase} {n}"] = partial(time_of, partial(engine.map, call.function, call.orders), n)
+                sides[f"raw {phase} {n}"] = partial(replay_all, raw_engine, range(len(call.tapes)))
         return take_turns(sides, repetitions), steps

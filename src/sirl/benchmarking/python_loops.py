@@ -59,12 +59,12 @@ def _against_bare(
         stack.callback(env.close)
         forest = call.orders[0].forest
         sides: dict[str, Callable[[], Time]] = {
-            "ours": partial(time_of, partial(engine.map, call.function, call.orders)),
+            "ours": partial(time_of, partial(engine.map, call.function, call.orders), workers),
             "bare": partial(time_of, partial(_play_bare, env, _fixed_tree(forest), episodes)),
         }
         times = take_turns(sides, effort.repetitions)
     steps, bare_steps = sum(r.steps for r in results), sum(len(actions) for _, actions in episodes)
-    row = {
+    return {
         "task": env_id,
         "simulator": bench.backend,
         "workers": workers,
@@ -72,9 +72,6 @@ def _against_bare(
         "bare steps/s": rate(bare_steps, times["bare"]),
         **speedup(times["ours"], times["bare"], steps / bare_steps).columns(goal),
     }
-    if bench.backend != "mujoco" and workers > 1:
-        row["CPU ratio"] = None  # the workers are other processes
-    return row
 
 
 def _some(episodes: list[tuple[int, list[Any]]], steps: float) -> list[tuple[int, list[Any]]]:

@@ -124,11 +124,12 @@ class Watched(Engine[Arena]):
     Args:
         engine: does the work.
         records: whether to keep tapes; not where workers are processes, which would have to send them.
+        workers: how many to cut the work for, if not for as many as there are.
     """
 
-    def __init__(self, engine: Engine[Arena], records: bool):
+    def __init__(self, engine: Engine[Arena], records: bool = False, workers: int | None = None):
         self.engine, self.records = engine, records
-        self.workers = engine.workers
+        self.workers = engine.workers if workers is None else workers
         self.calls: list[Call] = []
 
     def map(self, function: Callable[[Arena, Any], Any], items: Sequence[Any]) -> list[Any]:
@@ -161,9 +162,10 @@ def _record_one(function: Callable[[Arena, Any], Any], arena: Arena, order: Any)
 
 
 class RawPhysics:
-    """``mujoco.batch.Batch`` alone."""
+    """``mujoco.batch.Batch`` alone, and what it is to go through."""
 
-    def __init__(self, env_id: str, n_slots: int):
+    def __init__(self, env_id: str, n_slots: int, tapes: Sequence[Tape]):
+        self.tapes = tapes
         task = SUPPORTED[env_id]
         self.batch = Batch(load_model(env_id), n_slots, 1)
         self.frame_skip = task.frame_skip
@@ -175,40 +177,39 @@ class RawPhysics:
 class Replayed(NamedTuple):
     """What raw physics did."""
 
-    placing: Time
-    """What went into starts, not into steps."""
+    placing: float
+    """Seconds that went into starts, not into steps."""
     end: Floats
     """Positions of all slots at the end, (n_slots, nq)."""
 
 
-def replay(raw: RawPhysics, tape: Tape) -> Replayed:
-    """Go through a tape with physics alone: set the controls, step."""
+def replay(raw: RawPhysics, number: int) -> Replayed:
+    """Go through one of the tapes with physics alone: set the controls, step."""
     batch, ctrl, n_slots, frame_skip = raw.batch, raw.ctrl, raw.batch.nsim, raw.frame_skip
-    placing = cpu = 0.0
-    for event in tape.events:
+    placing = 0.0
+    for event in raw.tapes[number].events:
         if isinstance(event, Move):
             ids, actions = event
             ctrl[ids] = actions
             batch.step(None if len(ids) == n_slots else ids, frame_skip)
         else:
-            start, cpu_start = time.perf_counter(), time.thread_time()
+            start = time.perf_counter()
             batch.reset(event.ids, stage=mujoco.mjtStage.mjSTAGE_NONE)
             raw.qpos[event.ids] = event.qpos
             raw.qvel[event.ids] = event.qvel
             placing += time.perf_counter() - start
-            cpu += time.thread_time() - cpu_start
-    return Replayed(Time(placing, cpu), raw.qpos.copy())
+    return Replayed(placing, raw.qpos.copy())
 
 
-def replay_all(engine: Engine[RawPhysics], tapes: Sequence[Tape]) -> Time:
+def replay_all(engine: Engine[RawPhysics], numbers: Sequence[int]) -> Time:
     """What stepping alone takes for a phase's tapes, cut and shared among workers as the phase was.
 
     What starts cost is taken off: to step and nothing else is the strictest thing to be compared with.
     """
     results: list[Replayed] = []
-    whole = time_of(lambda: results.extend(engine.map(replay, tapes)))
-    wall = sum(result.placing.wall for result in results) / min(engine.workers, len(tapes))
-    return Time(whole.wall - wall, whole.cpu - sum(result.placing.cpu for result in results))
+    wall, cpu = time_of(lambda: results.extend(engine.map(replay, numbers)), engine.workers)
+    placing = sum(result.placing for result in results)
+    return Time(wall - placing / min(engine.workers, len(numbers)), None if cpu is None else cpu - placing)
 
 
 def random_tape(env_id: str, n_slots: int, steps: int, seed: int) -> Tape:

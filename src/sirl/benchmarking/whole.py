@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import sirl
 from sirl.benchmarking.measure import Effort, Table
-from sirl.benchmarking.tapes import Watched, replay_all
+from sirl.benchmarking.tapes import replay_all
 from sirl.benchmarking.work import PAPER, Bench
 from sirl.environments import usable_cores
 from sirl.evolution import Spent, State, Summary, first_state, next_generation
@@ -25,7 +26,7 @@ def generations(effort: Effort, **settings: Any) -> Iterator[Table]:
     yield Table(
         "Whole generations",
         "SIRL-LB at the paper's size on all cores, from the first generation on for a while: one generation, "
-        "everything included, and what physics alone takes for the same episodes on as many threads. The run: what "
+        "everything included, and what physics alone takes for the same episodes on as many workers. The run: what "
         "all 100 generations would take if those still to come took as long as the last one.",
         rows,
     )
@@ -69,10 +70,14 @@ def _raw_seconds(bench: Bench, before: State, cores: int) -> float | None:
     """What physics alone takes for a generation; None where it is not MuJoCo's."""
     if bench.backend != "mujoco":
         return None
-    with bench.engine(cores) as engine, bench.raw_engine(cores) as raw_engine:
-        watched = Watched(engine, records=True)
-        next_generation(before, bench.problem, watched)
-        return sum(replay_all(raw_engine, call.tapes).wall for call in watched.calls)
+    calls = bench.recorded(before, cores)
+    with ExitStack() as stack:
+        seconds = 0.0
+        for call in calls:
+            engine = stack.enter_context(bench.raw_engine(cores, call.tapes))
+            replay_all(engine, range(len(call.tapes)))  # its workers start, and get their tapes
+            seconds += replay_all(engine, range(len(call.tapes))).wall
+    return seconds
 
 
 def runs(effort: Effort) -> Iterator[Table]:

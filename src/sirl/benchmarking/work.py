@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl.benchmarking.tapes import Call, RawPhysics, Watched
+from sirl.benchmarking.tapes import Call, RawPhysics, Tape, Watched
 from sirl.config import preset_settings
 from sirl.engine import Engine, local_engine
 from sirl.environments import SLOTS, ArenaRecipe, Backend, Recipe, choose_backend, inspect, make_recipe
-from sirl.evolution import Problem, first_state, make_problem, next_generation
+from sirl.evolution import Problem, State, first_state, make_problem, next_generation
 from sirl.forest import Forest
 from sirl.kernels import Rule
 from sirl.keys import Key
@@ -41,17 +41,24 @@ class Bench(NamedTuple):
     def engine(self, workers: int) -> Engine[Arena]:
         """As :class:`sirl.Training` makes it."""
         arena = ArenaRecipe(self.recipe, self.problem.menu, self.backend, self.problem.settings.max_steps)
-        return local_engine(arena, workers, "threads" if self.backend == "mujoco" else "processes")
+        return local_engine(arena, workers)
 
-    def raw_engine(self, workers: int) -> Engine[RawPhysics]:
-        """The same for physics alone."""
-        return local_engine(partial(RawPhysics, self.recipe.name, SLOTS["mujoco"]), workers, "threads")
+    def raw_engine(self, workers: int, tapes: list[Tape]) -> Engine[RawPhysics]:
+        """The same for physics alone, with the tapes at hand."""
+        return local_engine(partial(RawPhysics, self.recipe.name, SLOTS["mujoco"], tapes), workers)
 
-    def first_generation(self, engine: Engine[Arena], records: bool = False) -> dict[str, Call]:
+    def first_generation(self, engine: Engine[Arena]) -> dict[str, Call]:
         """The phases of the first generation by the name of their function, run once."""
-        watched = Watched(engine, records)
+        watched = Watched(engine)
         next_generation(first_state(self.problem), self.problem, watched)
         return {call.function.__name__: call for call in watched.calls}
+
+    def recorded(self, before: State, workers: int) -> list[Call]:
+        """The phases of a generation as they are cut for so many workers, run here and recorded."""
+        with self.engine(1) as engine:
+            watched = Watched(engine, records=True, workers=workers)
+            next_generation(before, self.problem, watched)
+        return watched.calls
 
 
 def warm_up() -> None:

@@ -1,4 +1,4 @@
-"""Where work runs: in this process, on threads, on worker processes of this machine, or on a Ray cluster.
+"""Where work runs: in this process, on worker processes of this machine, or on a Ray cluster.
 
 One generation of training is a few pure functions mapped over items (chunks of a population, copies of
 the collaborative phase). An engine maps them and promises the same result wherever it runs them.
@@ -7,10 +7,9 @@ the collaborative phase). An engine maps them and promises the same result where
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from sirl.engine.base import Context, Engine
-from sirl.engine.local import InProcess, Threads
+from sirl.engine.local import InProcess
 from sirl.engine.processes import Processes
 
 __all__ = ["Engine", "local_engine"]
@@ -19,7 +18,6 @@ __all__ = ["Engine", "local_engine"]
 def local_engine(
     context: Callable[[], Context],
     workers: int,
-    kind: Literal["threads", "processes"],
     timeout: float | None = None,
 ) -> Engine[Context]:
     """The engine of this machine that suits the work.
@@ -27,12 +25,9 @@ def local_engine(
     Args:
         context: makes what the mapped functions work with; called once for each worker.
         workers: how many items run at the same time.
-        kind: threads, where the heavy work releases the GIL; processes, where it is Python.
         timeout: seconds after which an item counts as hung. Only a process can be ended from outside, so
-            with a timeout even one worker is a process, and threads know no timeout.
+            with a timeout even one worker is a process.
     """
-    if kind == "processes" and (workers > 1 or timeout is not None):
+    if workers > 1 or timeout is not None:
         return Processes(context, workers, timeout)
-    if workers > 1:
-        return Threads(context, workers)
     return InProcess(context)
