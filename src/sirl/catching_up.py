@@ -51,13 +51,17 @@ class Scratch(NamedTuple):
     following: NDArray[np.int32]
     """(capacity,): the leaves that the next states reach."""
     totals: NDArray[np.float64]
-    """(most splits of a tree, capacity): the weighed splits."""
+    """(capacity,): a split's weighed sums."""
+    reached: NDArray[np.int32]
+    """(most splits of a tree + 2, capacity): the leaves that are reached from a split on."""
 
 
 def make_scratch(forest: Forest, capacity: int) -> Scratch:
     """Room for the trees of a forest and a log of some capacity."""
     most = int(np.diff(forest.first_split).max())
-    return Scratch(np.empty(capacity, dtype=np.int32), np.empty((most, capacity)))
+    return Scratch(
+        np.empty(capacity, dtype=np.int32), np.empty(capacity), np.empty((most + 2, capacity), dtype=np.int32)
+    )
 
 
 def repeat_table(table: Table, n_copies: int) -> Table:
@@ -85,31 +89,43 @@ def make_log(n_copies: int, n_features: int, n_trees: int, capacity: int) -> Log
 
 
 @register_jitable
-def _walk_stretch(
-    forest: Forest, tree: int, observations: Any, start: int, stop: int, leaves: Any, totals: Any
-) -> None:
-    """The leaves (stop,) from ``start`` on that the columns of observations (n_features, …) reach in a tree.
+def _walk_stretch(forest: Forest, tree: int, observations: Any, start: int, stop: int, scratch: Scratch) -> None:
+    """``scratch.following`` from ``start`` on: the leaves that columns of observations (n_features, …) reach in a tree.
 
-    All splits are weighed for all states, a feature at a time, which the compiler turns into vector
-    instructions. Each sum still adds its terms in the order of the features, so it has the bits of
-    :func:`~sirl.kernels.walk`; a zero weight adds nothing to a finite sum and is left out.
+    All splits are weighed for all states, and each picks between what its two branches reach, the last split
+    first: a split's number is smaller than those below it. So every inner loop is one that the compiler turns into
+    vector instructions, without a branch to predict. A sum still adds its terms in the order of the features, so it
+    has the bits of :func:`~sirl.kernels.walk`; a zero weight adds nothing to a finite sum and is left out.
     """
-    first, n_states = forest.first_split[tree], stop - start
-    for split in range(first, forest.first_split[tree + 1]):
-        row = totals[split - first]
-        row[:n_states] = 0.0
+    first, last, n_states = forest.first_split[tree], forest.first_split[tree + 1], stop - start
+    leaves = scratch.following[start:stop]
+    totals = scratch.totals[:n_states]
+    if first == last:
+        leaves[:] = ~forest.roots[tree]
+    for split in range(last - 1, first - 1, -1):
+        totals[:] = 0.0
         for feature in range(observations.shape[0]):
             weight = forest.weights[split, feature]
             if weight != 0.0:
-                values = observations[feature]
+                values = observations[feature, start:stop]
                 for state in range(n_states):
-                    row[state] += weight * values[start + state]
-    for state in range(n_states):
-        node = forest.roots[tree]
-        while node >= 0:
-            holds = totals[node - first, state] < forest.thresholds[node]
-            node = forest.children[node, 0 if holds else 1]
-        leaves[start + state] = ~node
+                    totals[state] += weight * values[state]
+        if_true = _reached(forest.children[split, 0], first, scratch, last - first, n_states)
+        if_false = _reached(forest.children[split, 1], first, scratch, last - first + 1, n_states)
+        here = leaves if split == first else scratch.reached[split - first, :n_states]
+        threshold = forest.thresholds[split]
+        for state in range(n_states):
+            here[state] = if_true[state] if totals[state] < threshold else if_false[state]
+
+
+@register_jitable
+def _reached(node: int, first_split: int, scratch: Scratch, spare: int, n_states: int) -> Any:
+    """The leaves (n_states,) that are reached from a node on; those of a leaf are written to a spare row."""
+    if node >= 0:
+        return scratch.reached[node - first_split, :n_states]
+    row = scratch.reached[spare, :n_states]
+    row[:] = ~node
+    return row
 
 
 @njit(nogil=True, cache=True)
@@ -136,15 +152,16 @@ def _catch_up(forest: Forest, table: Table, log: Log, copy: int, tree: int, rule
         for k in range(start, stop):
             following[k] = walk(forest, tree, after[:, k])
     else:
-        _walk_stretch(forest, tree, after, start, stop, following, scratch.totals)
+        _walk_stretch(forest, tree, after, start, stop, scratch)
     leaf = log.leaves[copy, tree]
+    begins, actions, rewards, bootstraps = log.begins[copy], log.actions[copy], log.rewards[copy], log.bootstraps[copy]
     for k in range(start, stop):
-        if log.begins[copy, k]:
+        if begins[k]:
             leaf = walk(forest, tree, log.before[copy, :, k])
-        target = log.rewards[copy, k]
-        if log.bootstraps[copy, k]:
+        target = rewards[k]
+        if bootstraps[k]:
             target += rule.discount * table.best[following[k]]
-        update(table, leaf, log.actions[copy, k], target, rule)
+        update(table, leaf, actions[k], target, rule)
         leaf = following[k]
     log.leaves[copy, tree] = leaf
     log.learned[copy, tree] = stop
@@ -247,8 +264,9 @@ def write_log(
 @njit(nogil=True, cache=True)
 def learn_log(forest: Forest, tables: Table, log: Log, rule: Rule, scratch: Scratch) -> None:
     """Every tree learns from all that is in the log; the log is empty after."""
-    for tree in range(len(forest.roots)):
-        for copy in range(len(log.length)):
-            _catch_up(forest, _copy_of(tables, copy), log, copy, tree, rule, scratch)
+    for copy in range(len(log.length)):
+        table = _copy_of(tables, copy)
+        for tree in range(len(forest.roots)):
+            _catch_up(forest, table, log, copy, tree, rule, scratch)
     log.learned[:] = 0
     log.length[:] = 0

@@ -57,6 +57,19 @@ class Seats(NamedTuple):
     """(n_slots,): the key of the episode."""
 
 
+class Book(NamedTuple):
+    """Every episode of every player: what is to be played, and what came of it."""
+
+    keys: NDArray[np.uint64]
+    """(n_players, n_episodes): for the draws of an episode."""
+    returns: NDArray[np.float64]
+    """(n_players, n_episodes)"""
+    lengths: NDArray[np.int64]
+    """(n_players, n_episodes), in steps."""
+    next_player: NDArray[np.int64]
+    """(1,): the first that waits for a slot."""
+
+
 def make_table(q_values: NDArray[np.float64], visits: NDArray[np.int64]) -> Table:
     """A table that may be written to, from Q-values and visits that stay as they are."""
     return Table(q_values.copy(), visits.copy(), q_values.max(axis=-1))
@@ -137,22 +150,37 @@ def bootstraps(terminated: bool, truncated: bool, rule: Rule) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def end_step(seats: Seats, ids: Any, rewards: Any, terminated: Any, truncated: Any, returns: Any) -> Any:
-    """Count a step of the slots ``ids`` (n,) and add its rewards to returns (n_players, n_episodes).
+def end_step(seats: Seats, book: Book, ids: Any, rewards: Any, terminated: Any, truncated: Any) -> Any:
+    """Count a step of the slots ``ids`` (n,), and give a slot whose episode is over the next one.
+
+    That is the next of its player, or the first of the next player that waits.
 
     Returns:
-        The slots whose episode is over.
+        The slots in which an episode begins, and those that go on, these included.
     """
-    over = np.empty(len(ids), dtype=np.int32)
-    n_over = 0
+    fresh, going = np.empty(len(ids), dtype=np.int32), np.empty(len(ids), dtype=np.int32)
+    n_fresh = n_going = 0
+    n_players, n_episodes = book.returns.shape
     for i in range(len(ids)):
         slot = ids[i]
+        player, episode = seats.player[slot], seats.episode[slot]
         seats.step[slot] += 1
-        returns[seats.player[slot], seats.episode[slot]] += rewards[i]
+        book.returns[player, episode] += rewards[i]
         if terminated[i] or truncated[i]:
-            over[n_over] = slot
-            n_over += 1
-    return over[:n_over]
+            book.lengths[player, episode] = seats.step[slot]
+            episode += 1
+            if episode == n_episodes:
+                player, episode = book.next_player[0], 0
+                if player == n_players:
+                    continue
+                book.next_player[0] += 1
+            seats.player[slot], seats.episode[slot], seats.step[slot] = player, episode, 0
+            seats.key[slot] = book.keys[player, episode]
+            fresh[n_fresh] = slot
+            n_fresh += 1
+        going[n_going] = slot
+        n_going += 1
+    return fresh[:n_fresh], going[:n_going]
 
 
 @njit(nogil=True, cache=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sirl import catching_up, kernels
 from sirl.catching_up import make_log, make_scratch, repeat_table
 from sirl.forest import Forest
-from sirl.kernels import Rule, Seats, make_table
+from sirl.kernels import Book, Rule, Seats, make_table
 from sirl.keys import Key, Keys, episode_seeds, fold_all
 from sirl.simulators import Ids, Simulator, Step
 from sirl.voting import COUNTING, ELECTING
@@ -209,57 +209,32 @@ class _Slots:
     """
 
     def __init__(self, simulator: Simulator, seeds: NDArray[np.int64], keys: Keys):
-        self.n_players, self.n_episodes = n_players, n_episodes = seeds.shape
+        n_players, n_episodes = seeds.shape
         n = min(simulator.n_slots, n_players)
-        self.simulator, self.seeds, self.keys = simulator, seeds, keys
+        self.simulator, self.seeds = simulator, seeds
         self.ids: Ids = np.arange(n, dtype=np.int32)
         """Slots with an episode under way."""
-        self.seats = Seats(
-            np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.uint64)
-        )
-        self.waiting = n
+        self.seats = Seats(np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), keys[:n, 0].copy())
         self.returns = np.zeros((n_players, n_episodes))
         self.lengths = np.zeros((n_players, n_episodes), dtype=np.int64)
+        self._book = Book(keys, self.returns, self.lengths, np.array([n]))
 
     def run(self, players: _Players) -> None:
         """Play every episode of every player."""
         n = len(self.ids)
-        waves = [self.seeds[first : first + n].T.ravel() for first in range(0, self.n_players, n)]
+        waves = [self.seeds[first : first + n].T.ravel() for first in range(0, len(self.seeds), n)]
         self.simulator.expect(np.concatenate(waves))
-        player, episode, _, key = self.seats
-        fresh = self.ids
-        while True:
+        player, episode, _, _ = self.seats
+        ids = fresh = self.ids
+        while ids.size:
             if fresh.size:
-                which = player[fresh], episode[fresh]
-                key[fresh] = self.keys[which]
-                players.begin(fresh, self.simulator.reset(fresh, self.seeds[which]))
-            ids = self.ids
-            if not ids.size:
-                return
+                players.begin(fresh, self.simulator.reset(fresh, self.seeds[player[fresh], episode[fresh]]))
             out = self.simulator.step(ids, players.act(ids))
             players.learn(ids, out)
-            over = kernels.end_step(self.seats, ids, out.rewards, out.terminated, out.truncated, self.returns)
             if out.broken is not None:
                 lost = ids[out.broken]
                 self.returns[player[lost], episode[lost]] = -np.inf
-            fresh = self._next_episodes(over) if over.size else over
-
-    def _next_episodes(self, over: Ids) -> Ids:
-        """After the episodes in the slots ``over``: the slots in which a new one must begin."""
-        player, episode, step, _ = self.seats
-        self.lengths[player[over], episode[over]] = step[over]
-        step[over] = 0
-        episode[over] += 1
-        finished = over[episode[over] == self.n_episodes]
-        n_next = min(len(finished), self.n_players - self.waiting)
-        taken, retired = finished[:n_next], finished[n_next:]
-        player[taken] = np.arange(self.waiting, self.waiting + n_next)
-        episode[taken] = 0
-        self.waiting += n_next
-        if not retired.size:
-            return over
-        self.ids = np.setdiff1d(self.ids, retired, assume_unique=True)
-        return np.setdiff1d(over, retired, assume_unique=True)
+            fresh, ids = kernels.end_step(self.seats, self._book, ids, out.rewards, out.terminated, out.truncated)
 
 
 class _Alone:

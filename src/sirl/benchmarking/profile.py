@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from sirl import catching_up, kernels, phases
+from sirl import catching_up, kernels
 from sirl.benchmarking.measure import Effort, Stopwatch, Table
 from sirl.benchmarking.physics import settings_for
 from sirl.benchmarking.work import MUJOCO, Bench
@@ -21,7 +21,6 @@ _PARTS: list[tuple[Any, str, str]] = [
     (kernels, "act_each", "choose"),
     (kernels, "learn_each", "learn"),
     (kernels, "end_step", "bookkeeping"),
-    (phases._Slots, "_next_episodes", "bookkeeping"),
     (catching_up, "vote_chances", "choose"),
     (catching_up, "propose_one", "choose"),
     (catching_up, "write_log", "log"),

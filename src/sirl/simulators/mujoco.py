@@ -132,6 +132,13 @@ class _Physics:
         self.qvel: Floats = self.batch.bind("qvel")
         self.ctrl: Floats = self.batch.bind("ctrl")
         self.warnings = self.batch.warning[:, _DIVERGED, 1]
+        self._states: Floats = self.batch.state
+        self._first_state = self._states[0].copy()
+
+    def reset(self, ids: Ids) -> None:
+        """The model's default state, to be written to: a simulation is its row of states, and nothing else."""
+        self._states[ids] = self._first_state
+        self.warnings[ids] = 0
 
     def step(self, ids: Ids, actions: Actions) -> None:
         """Hold ``actions`` (n, nu) for ``frame_skip`` steps of the physics."""
@@ -139,18 +146,23 @@ class _Physics:
         # A batch checks the slots that it is given; when it is all of them, it need not be given any.
         self.batch.step(None if len(ids) == self.batch.nsim else ids, self.frame_skip)
 
-    def broken(self, ids: Ids) -> Flags | None:
-        """Which slots of ``ids`` have a state that broke since their reset; None: none of them."""
-        flags: Flags = _broken(self.qpos, self.qvel, self.warnings, ids)
-        return flags if flags.any() else None
-
 
 @njit(nogil=True, cache=True)
-def _broken(qpos: Any, qvel: Any, warnings: Any, ids: Any) -> Any:
-    """Whether the slot of each row of ``ids`` has a warning or a number that is none."""
-    broken = np.zeros(len(ids), dtype=np.bool_)
+def _count(elapsed: Any, max_steps: int, qpos: Any, qvel: Any, warnings: Any, ids: Any) -> Any:
+    """Count a step of the slots ``ids`` (n,): which are at their last (n,), and which have a state that broke (n,).
+
+    A broken state has a warning or a number that is none.
+
+    Returns:
+        Truncated, broken, and whether any are.
+    """
+    truncated = np.empty(len(ids), dtype=np.bool_)
+    broken = np.empty(len(ids), dtype=np.bool_)
+    any_broken = False
     for i in range(len(ids)):
         slot = ids[i]
+        elapsed[slot] += 1
+        truncated[i] = elapsed[slot] >= max_steps
         well = True
         for kind in range(warnings.shape[1]):
             well &= warnings[slot, kind] == 0
@@ -159,7 +171,8 @@ def _broken(qpos: Any, qvel: Any, warnings: Any, ids: Any) -> Any:
         for j in range(qvel.shape[1]):
             well &= bool(np.isfinite(qvel[slot, j]))
         broken[i] = not well
-    return broken
+        any_broken |= not well
+    return truncated, broken, any_broken
 
 
 class _Rulebook(Protocol):
@@ -187,7 +200,8 @@ class _Body:
 
     def __init__(self, task: Overlay, physics: _Physics):
         self._qpos, self._qvel = physics.qpos, physics.qvel
-        self._control_cost = task.control_cost
+        self._control_cost, self._forward = task.control_cost, task.forward
+        self._nothing = np.zeros(len(self._qpos))
         self._rules = _BodyRules(physics.dt, task.forward, task.alive, task.hidden, task.speed_bound, task.fall)
 
     def place(self, ids: Ids) -> None:
@@ -198,12 +212,11 @@ class _Body:
         return observations
 
     def before(self, ids: Ids, actions: Actions) -> Floats:  # noqa: ARG002
-        return np.asarray(self._qpos[ids, 0])
+        return np.asarray(self._qpos[ids, 0]) if self._forward else self._nothing
 
     def after(self, ids: Ids, before: Floats, actions: Actions) -> tuple[Floats, Floats, Flags]:
-        costs = self._control_cost * np.square(actions).sum(axis=1)
-        rewards, terminated = _judge_body(self._qpos, self._qvel, ids, before, costs, self._rules)
-        return self.observe(ids), rewards, terminated
+        costs = self._control_cost * np.square(actions).sum(axis=1) if self._control_cost else self._nothing
+        return _judge_body(self._qpos, self._qvel, ids, before, costs, self._rules)  # type: ignore[no-any-return]
 
 
 class _BodyRules(NamedTuple):
@@ -231,6 +244,7 @@ def _observe_body(qpos: Any, qvel: Any, ids: Any, rules: _BodyRules) -> Any:
 
 @njit(nogil=True, cache=True)
 def _judge_body(qpos: Any, qvel: Any, ids: Any, before: Any, costs: Any, rules: _BodyRules) -> Any:
+    observations = _observe_body(qpos, qvel, ids, rules)
     rewards = np.empty(len(ids))
     terminated = np.zeros(len(ids), dtype=np.bool_)
     for i in range(len(ids)):
@@ -248,7 +262,7 @@ def _judge_body(qpos: Any, qvel: Any, ids: Any, before: Any, costs: Any, rules: 
             terminated[i] = not (calm and qpos[slot, 1] > 0.7 and abs(qpos[slot, 2]) < 0.2)
         elif rules.fall == _WALKER:
             terminated[i] = not (0.8 < qpos[slot, 1] < 2.0 and abs(qpos[slot, 2]) < 1.0)
-    return rewards, terminated
+    return observations, rewards, terminated
 
 
 class _Reacher:
@@ -313,7 +327,7 @@ class MujocoSimulator:
     def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> Floats:
         """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
         physics = self._physics
-        physics.batch.reset(ids, stage=mujoco.mjtStage.mjSTAGE_NONE)
+        physics.reset(ids)
         if self._task.start is None:
             low, span = -self._task.noise, self._task.noise - -self._task.noise
             offsets = low + span * first_uniforms(seeds, physics.model.nq + physics.model.nv)
@@ -331,13 +345,12 @@ class MujocoSimulator:
         """Advance each slot of ``ids`` by its row of ``actions`` (n, nu), float32 or float64."""
         before = self._rules.before(ids, actions)
         self._physics.step(ids, actions)
-        elapsed = self._elapsed[ids] + 1
-        self._elapsed[ids] = elapsed
         observations, rewards, terminated = self._rules.after(ids, before, actions)
-        broken = self._physics.broken(ids)
-        if broken is not None:
+        qpos, qvel, warnings = self._physics.qpos, self._physics.qvel, self._physics.warnings
+        truncated, broken, any_broken = _count(self._elapsed, self._max_steps, qpos, qvel, warnings, ids)
+        if any_broken:
             observations[broken], rewards[broken], terminated[broken] = 0.0, 0.0, True
-        return Step(observations, rewards, terminated, elapsed >= self._max_steps, broken)
+        return Step(observations, rewards, terminated, truncated, broken if any_broken else None)
 
     def states(self, ids: Ids) -> tuple[Floats, Floats]:
         """Positions (n, nq) and velocities (n, nv) of the slots, as they are now."""
