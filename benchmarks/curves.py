@@ -9,38 +9,28 @@
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 
-import sirl
-from sirl.runs import read_history
+from sirl.campaign import Job, read_finished, train_all
 
 METHODS = {"sirl-sb": "SIRL-SB", "eldt": "ELDT"}
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train every method with every seed; a finished run has a score.json."""
-    for seed in range(options.seeds):
-        for method in METHODS:
-            out = options.out / f"{method}-{seed}"
-            if (out / "score.json").exists():
-                continue
-            shutil.rmtree(out, ignore_errors=True)
-            print(f"{method}, seed {seed}", flush=True)
-            training = sirl.train(
-                options.env,
-                method=method,
-                seed=seed,
-                out=out,
-                workers=options.workers,
-                generations=options.generations,
-                on_generation=lambda r: print(r.generation, round(r.best, 1), round(r.seconds, 1), flush=True),
-            )
-            score = sirl.evaluate(training.champion, episodes=100, workers=options.workers)
-            (out / "score.json").write_text(json.dumps({"mean": score.mean, "std": score.std}))
+    """Train every method with every seed, one run on each worker; what is finished is not done again."""
+    jobs = [
+        Job(
+            options.env,
+            seed,
+            str(options.out / f"{method}-{seed}"),
+            {"method": method, "generations": options.generations},
+        )
+        for seed in range(options.seeds)
+        for method in METHODS
+    ]
+    train_all(jobs, workers=options.workers, engine=options.engine, address=options.address)
 
 
 def draw(options: argparse.Namespace) -> None:
@@ -55,9 +45,9 @@ def draw(options: argparse.Namespace) -> None:
     print("| method | episodes | champion on 100 unseen episodes, by seed | median | first generation of 1000 |")
     print("|---|---|---|---|---|")
     for method, label in METHODS.items():
-        runs = sorted(p.parent for p in options.out.glob(f"{method}-*/score.json"))
-        histories = [read_history(path) for path in runs]
-        scores = [json.loads((path / "score.json").read_text())["mean"] for path in runs]
+        runs = [read_finished(path.parent) for path in sorted(options.out.glob(f"{method}-*/score.json"))]
+        histories = [run.history for run in runs]
+        scores = [run.score.mean for run in runs]
         best = np.maximum.accumulate([[r.best for r in history] for history in histories], axis=1)
         validated = np.array([[r.champion.validation_score for r in history] for history in histories])
         episodes = np.cumsum([r.episodes for r in histories[0]])
@@ -94,7 +84,9 @@ def main() -> None:
     parser.add_argument("--env", default="InvertedPendulum-v4")
     parser.add_argument("--generations", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, help="runs at the same time; all usable cores if not given")
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
+    parser.add_argument("--address", help="of the Ray cluster")
     options = parser.parse_args()
     {"run": run, "draw": draw}[options.what](options)
 

@@ -7,15 +7,12 @@ python benchmarks/goals.py table --out runs/goals        # the table of docs/res
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-import sirl
+from sirl.campaign import Job, read_finished, train_all
 
 
 class Goal(NamedTuple):
@@ -51,45 +48,15 @@ GOALS = [
 
 
 def run(options: argparse.Namespace) -> None:
-    """Train every goal with every seed; a finished run has a result.json."""
-    for goal in GOALS:
-        if options.env and goal.env != options.env:
-            continue
-        for seed in range(options.seeds):
-            out = options.out / f"{goal.env}-{seed}"
-            if (out / "result.json").exists():
-                continue
-            shutil.rmtree(out, ignore_errors=True)
-            print(f"{goal.env}, seed {seed}", flush=True)
-            start = time.perf_counter()
-            training = sirl.train(
-                goal.env, seed=seed, out=out, workers=options.workers, on_generation=_tell, **goal.settings
-            )
-            seconds = time.perf_counter() - start
-            score = sirl.evaluate(training.champion, episodes=100, seed=12345, workers=options.workers)
-            result = {
-                "env": goal.env,
-                "goal": goal.score,
-                "seed": seed,
-                "mean": score.mean,
-                "std": score.std,
-                "generations": len(training.history),
-                "episodes": sum(r.episodes for r in training.history),
-                "validation": sum(r.validation.episodes for r in training.history),
-                "leaves": training.champion.tree.n_leaves,
-                "seconds": round(seconds, 1),
-            }
-            (out / "result.json").write_text(json.dumps(result))
-            print(result, flush=True)
-
-
-def _tell(record: Any) -> None:
-    champion = record.champion
-    print(
-        f"  {record.generation + 1} best {record.best:.1f} mean {record.mean:.1f} champion "
-        f"{champion.validation_score:.1f} ({champion.leaves} leaves) {record.seconds:.1f} s",
-        flush=True,
-    )
+    """Train every goal with every seed, one run on each worker; what is finished is not done again."""
+    jobs = [
+        Job(goal.env, seed, str(options.out / f"{goal.env}-{seed}"), goal.settings)
+        for goal in GOALS
+        if options.env in (None, goal.env)
+        for seed in range(options.seeds)
+    ]
+    train_all(jobs, workers=options.workers, engine=options.engine, address=options.address)
+    table(options)
 
 
 def table(options: argparse.Namespace) -> None:
@@ -97,12 +64,17 @@ def table(options: argparse.Namespace) -> None:
     print("| task | goal | score on 100 unseen episodes, by seed | generations | episodes | leaves | seconds |")
     print("|---|---|---|---|---|---|---|")
     for goal in GOALS:
-        results = [json.loads(p.read_text()) for p in sorted(options.out.glob(f"{goal.env}-*/result.json"))]
-        if results:
-            scores = ", ".join(f"{r['mean']:.1f} ± {r['std']:.1f}" for r in results)
-            rest = [", ".join(f"{r[k]:,}" for r in results) for k in ("generations", "episodes", "leaves")]
-            seconds = np.median([r["seconds"] for r in results])
-            print(f"| {goal.env} | {goal.score:g} | {scores} | {' | '.join(rest)} | {seconds:.0f} (median) |")
+        runs = [read_finished(path.parent) for path in sorted(options.out.glob(f"{goal.env}-*/score.json"))]
+        if runs:
+            scores = ", ".join(f"{run.score.mean:.1f} ± {run.score.std:.1f}" for run in runs)
+            generations = ", ".join(str(len(run.history)) for run in runs)
+            episodes = ", ".join(f"{sum(r.episodes for r in run.history):,}" for run in runs)
+            leaves = ", ".join(str(run.champion.tree.n_leaves) for run in runs)
+            seconds = np.median([sum(r.seconds for r in run.history) for run in runs])
+            print(
+                f"| {goal.env} | {goal.score:g} | {scores} | {generations} | {episodes} | {leaves} "
+                f"| {seconds:.0f} (median) |"
+            )
 
 
 def main() -> None:
@@ -112,7 +84,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/goals"))
     parser.add_argument("--env", help="only this task")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, help="runs at the same time; all usable cores if not given")
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
+    parser.add_argument("--address", help="of the Ray cluster")
     options = parser.parse_args()
     {"run": run, "table": table}[options.what](options)
 

@@ -10,6 +10,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 import sirl
+from sirl.campaign import Job, train_all
 from sirl.engine.cluster import RayCluster
 from sirl.errors import EnvironmentFailure
 
@@ -110,3 +111,12 @@ def test_a_run_on_the_cluster_has_the_bits_of_a_run_here_even_if_a_node_dies(clu
 
     there = sirl.train("CartPole-v1", engine="ray", on_generation=kill_a_node, **SMALL)
     assert there.champion.to_json() == here.champion.to_json()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_whole_runs_spread_over_the_cluster(tmp_path):
+    jobs = [Job("InvertedPendulum-v4", seed, str(tmp_path / str(seed)), SMALL) for seed in range(3)]
+    found = train_all(jobs, episodes=2, engine="ray")
+    for seed, run in enumerate(found):
+        alone = sirl.train("InvertedPendulum-v4", seed=seed, workers=1, **SMALL)
+        assert run.champion.to_json() == alone.champion.to_json()

@@ -78,7 +78,7 @@ class Training:
             env_options=recipe.options,
             versions=versions(),
         )
-        self.engine, self.address = _check_engine(engine, address), address
+        self.engine, self.address = check_engine(engine, address), address
         self.state = first_state(self.problem)
         self.history: list[Record] = []
         self._checkpointed = time.monotonic()
@@ -294,7 +294,8 @@ def _check_names(settings: dict[str, Any]) -> None:
             raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '; see help(sirl.Settings).'}")
 
 
-def _check_engine(engine: str, address: str | None) -> str:
+def check_engine(engine: str, address: str | None) -> str:
+    """The engine, if there is one of that name and the address fits it."""
     if engine not in ("local", "ray"):
         raise SirlError(f"engine = {engine!r} is not allowed: give local or ray.")
     if address is not None and engine != "ray":

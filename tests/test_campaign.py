@@ -1,0 +1,55 @@
+"""Several runs side by side."""
+
+import pytest
+
+import sirl
+from sirl.campaign import Job, read_finished, train_all
+
+SMALL = {
+    "population": 8,
+    "generations": 3,
+    "individual_episodes": 1,
+    "collaborative_copies": 2,
+    "collaborative_iterations": 1,
+    "candidates": 2,
+    "validation_episodes": 2,
+    "max_steps": 30,
+}
+
+
+def jobs(directory, n=3, **changes):
+    return [Job("InvertedPendulum-v4", seed, str(directory / str(seed)), SMALL | changes) for seed in range(n)]
+
+
+def test_runs_side_by_side_are_the_runs_one_by_one(tmp_path):
+    found = train_all(jobs(tmp_path / "together"), episodes=5, workers=2)
+    for seed, run in enumerate(found):
+        alone = sirl.train("InvertedPendulum-v4", seed=seed, out=tmp_path / f"alone-{seed}", workers=1, **SMALL)
+        assert run.champion.to_json() == alone.champion.to_json()
+        assert [r.best for r in run.history] == [r.best for r in alone.history]
+        score = sirl.evaluate(alone.champion, episodes=5, workers=1)
+        assert (run.score.episodes, run.score.mean, run.score.std) == (5, score.mean, score.std)
+
+
+def test_what_was_stopped_goes_on_and_what_is_finished_is_not_trained_again(tmp_path):
+    stopped, whole = jobs(tmp_path, 2)
+    run = sirl.Training("InvertedPendulum-v4", seed=0, out=stopped.out, workers=1, **SMALL)
+    next(iterator := run.generations())
+    iterator.close()
+    train_all([whole], episodes=2, workers=1)
+    seconds = [record.seconds for record in read_finished(whole.out).history]
+    first, second = train_all([stopped, whole], episodes=2, workers=1)
+    assert first.history[0] == run.history[0]
+    assert len(first.history) == 3
+    assert [record.seconds for record in second.history] == seconds
+
+
+def test_a_directory_of_another_run_is_left_alone(tmp_path):
+    (job,) = jobs(tmp_path, 1)
+    train_all([job], episodes=2, workers=1)
+    with pytest.raises(sirl.SirlError, match="holds another run"):
+        train_all([job._replace(options=SMALL | {"population": 10})], episodes=2, workers=1)
+    with pytest.raises(sirl.SirlError, match="same directory"):
+        train_all([job, job], episodes=2, workers=1)
+    with pytest.raises(sirl.SirlError, match="train the run to its end first"):
+        read_finished(tmp_path / "nowhere")
