@@ -65,12 +65,21 @@ def _between(low: float | None, high: float | None, constants: NDArray[np.float6
 
 def translate(codons: Codons, grammar: Grammar) -> tuple[Forest, NDArray[np.int64]]:
     """The trees of the genotypes (n, length) that are valid, and which individuals these are."""
-    sizes = _sizes(codons, grammar)
-    valid = np.flatnonzero(sizes > 0)
+    everyone = np.arange(len(codons))
+    nothing = np.zeros(len(codons) + 1, dtype=np.int32)
+    sizes = _expand_all(codons, everyone, grammar, _room(grammar, nothing, nothing))
+    valid = np.flatnonzero(sizes)
     first_split = np.concatenate([[0], np.cumsum(sizes[valid])]).astype(np.int32)
     first_leaf = (first_split + np.arange(len(first_split))).astype(np.int32)
+    forest = _room(grammar, first_split, first_leaf)
+    _expand_all(codons, valid, grammar, forest)
+    return forest, valid
+
+
+def _room(grammar: Grammar, first_split: NDArray[np.int32], first_leaf: NDArray[np.int32]) -> Forest:
+    """A forest of that many splits and leaves, not written yet."""
     n_splits = int(first_split[-1])
-    forest = Forest(
+    return Forest(
         np.zeros((n_splits, grammar.n_features)),
         np.zeros(n_splits),
         np.zeros((n_splits, 2), dtype=np.int32),
@@ -78,27 +87,16 @@ def translate(codons: Codons, grammar: Grammar) -> tuple[Forest, NDArray[np.int6
         first_split,
         first_leaf,
     )
-    _fill(codons, valid, grammar, forest)
-    return forest, valid
 
 
 @njit(nogil=True, cache=True)
-def _sizes(codons: Any, grammar: Grammar) -> Any:
-    """Splits of each individual's tree, 0 where the codons run out; (n,)."""
-    sizes = np.empty(len(codons), dtype=np.int64)
-    no_weights, no_thresholds = np.empty((0, 0)), np.empty(0)
-    no_children = np.empty((0, 0), dtype=np.int32)
-    for i in range(len(codons)):
-        sizes[i] = _expand(codons[i], grammar, no_weights, no_thresholds, no_children, 0, 0)
-    return sizes
-
-
-@njit(nogil=True, cache=True)
-def _fill(codons: Any, valid: Any, grammar: Grammar, forest: Forest) -> None:
-    for tree in range(len(valid)):
+def _expand_all(codons: Any, individuals: Any, grammar: Grammar, forest: Forest) -> Any:
+    """Write the trees of the individuals (n,) if the forest has room for them; splits of each, 0 if invalid, (n,)."""
+    sizes = np.empty(len(individuals), dtype=np.int64)
+    for tree in range(len(individuals)):
         start, stop = int(forest.first_split[tree]), int(forest.first_split[tree + 1])
-        _expand(
-            codons[valid[tree]],
+        sizes[tree] = _expand(
+            codons[individuals[tree]],
             grammar,
             forest.weights[start:stop],
             forest.thresholds[start:stop],
@@ -106,6 +104,7 @@ def _fill(codons: Any, valid: Any, grammar: Grammar, forest: Forest) -> None:
             start,
             int(forest.first_leaf[tree]),
         )
+    return sizes
 
 
 @njit(nogil=True, cache=True)
