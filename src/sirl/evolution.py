@@ -244,7 +244,8 @@ class _Group:
         """Every tree plays ``episodes`` alone (Algorithm 3); the returns, (n_trees, n_episodes)."""
         key = root(self.problem.seed, stream, self.generation)
         all_trees = IndividualOrder(self.forest, self.knowledge, self.valid, self._learning(episodes), key)
-        n_parts = 1 if self.engine.workers == 1 else 4 * self.engine.workers
+        # Few parts have many trees in lockstep; two for each worker make up for one that is slower.
+        n_parts = 1 if self.engine.workers == 1 else 2 * self.engine.workers
         orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, n_parts)]
         try:
             results = _map(self.engine, refine, orders, self.problem)
