@@ -39,7 +39,7 @@ class Effort(msgspec.Struct, frozen=True):
     """Time that a whole run gets before it is projected."""
 
 
-FULL = Effort(5, 1.0, 2.0)
+FULL = Effort(5, 1.0, 1.0)
 QUICK = Effort(2, 0.1, 0.0)
 
 

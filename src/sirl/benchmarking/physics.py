@@ -52,7 +52,7 @@ def raw_physics(effort: Effort) -> Iterator[Table]:
     rows = []
     for env_id in MUJOCO:
         bench = Bench.of(env_id)
-        steps = round(40_000 * effort.scale)
+        steps = round(20_000 * effort.scale)
         tapes = [random_tape(env_id, SLOTS["mujoco"], steps, seed) for seed in _WORKERS]
         with ExitStack() as stack:
             engines = {str(n): stack.enter_context(bench.raw_engine(n, tapes)) for n in _WORKERS}
