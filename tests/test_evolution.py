@@ -5,7 +5,8 @@ import pytest
 
 from sirl.config import Settings, preset_settings
 from sirl.errors import EnvironmentFailure
-from sirl.evolution import Champion, State, _replace, _rounds
+from sirl.evolution import Champion, State, _replace
+from sirl.population import _rounds
 from sirl.simulators.mujoco import SUPPORTED
 from sirl.training import Training, train
 

@@ -9,9 +9,10 @@ import pytest
 from sirl.config import preset_settings
 from sirl.engine import local_engine
 from sirl.environments import ArenaRecipe, inspect, make_recipe
-from sirl.evolution import _evaluate, first_state, make_problem
+from sirl.evolution import first_state
 from sirl.kernels import fill_uniform
 from sirl.keys import Stream, fold_all, root
+from sirl.population import evaluate_all, make_problem
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -34,7 +35,7 @@ def compare(env_id, simulator="gymnasium", seed=3, generation=2, **changes):
     problem = make_problem(inspect(recipe), settings, seed)
     codons = first_state(problem).codons
     with local_engine(ArenaRecipe(recipe, problem.menu, simulator, settings.max_steps), 1) as engine:
-        ours = _evaluate(codons, problem, generation, engine)
+        ours = evaluate_all(codons, problem, generation, engine)
     constants = problem.grammar.constants[0].tolist()
     env = recipe()
     fitness, trees = plain.evaluate(env, codons.tolist(), problem.menu.values, constants, settings, seed, generation)

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.errors import SirlError, printable
-from sirl.evolution import Champion, Problem, State
+from sirl.evolution import Champion, State
 from sirl.files import read_plain, write_atomically
 from sirl.policy import Policy
+from sirl.population import Problem
 from sirl.runs import Record
 
 SCHEMA = 1

@@ -21,9 +21,10 @@ import tomli_w
 from sirl.config import Method, Settings
 from sirl.environments import Backend
 from sirl.errors import SirlError, WriteFailure
-from sirl.evolution import Champion, Spent, Summary
+from sirl.evolution import Champion, Summary
 from sirl.files import open_here, read_plain, write_atomically
 from sirl.policy import Policy
+from sirl.population import Spent
 
 _LARGEST_CONFIG = 10**6
 _LARGEST_HISTORY = 10**9

@@ -29,9 +29,10 @@ from sirl.environments import (
     usable_cores,
 )
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
-from sirl.evolution import State, first_state, make_problem, next_generation
+from sirl.evolution import State, first_state, next_generation
 from sirl.phases import Arena
 from sirl.policy import Origin, Policy
+from sirl.population import make_problem
 from sirl.runs import Config, Record, RunDirectory, read_config, writable
 
 

@@ -13,7 +13,8 @@ from sirl.benchmarking.measure import Effort, Table
 from sirl.benchmarking.tapes import replay_all
 from sirl.benchmarking.work import PAPER, Bench
 from sirl.environments import usable_cores
-from sirl.evolution import Spent, State, Summary, first_state, next_generation
+from sirl.evolution import State, Summary, first_state, next_generation
+from sirl.population import Spent
 from sirl.progress import duration
 
 _GENERATIONS = 100

@@ -13,11 +13,12 @@ from sirl.benchmarking.tapes import Call, RawPhysics, Tape, Watched
 from sirl.config import preset_settings
 from sirl.engine import Engine, local_engine
 from sirl.environments import SLOTS, ArenaRecipe, Backend, Recipe, choose_backend, inspect, make_recipe
-from sirl.evolution import Problem, State, first_state, make_problem, next_generation
+from sirl.evolution import State, first_state, next_generation
 from sirl.forest import Forest
 from sirl.kernels import Rule
 from sirl.keys import Key
 from sirl.phases import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, collaborate, refine
+from sirl.population import Problem, make_problem
 from sirl.simulators import Ids, Step
 
 MUJOCO = ("InvertedPendulum-v4", "Swimmer-v4", "Reacher-v4", "Hopper-v4", "Walker2d-v4")
