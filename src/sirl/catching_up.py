@@ -23,33 +23,31 @@ _SHORT = 4
 
 
 class Log(NamedTuple):
-    """Transitions that trees may still have to learn from."""
+    """States one after another, and how each came about: what trees may still have to learn from."""
 
-    before: NDArray[np.float64]
-    """(n_copies, n_features, capacity): the state of a transition."""
-    after: NDArray[np.float64]
-    """(n_copies, n_features, capacity): the next state."""
+    states: NDArray[np.float64]
+    """(n_copies, n_features, capacity)"""
+    begins: NDArray[np.bool_]
+    """(n_copies, capacity): an episode begins with this state; else a transition from the state before led to it."""
     actions: NDArray[np.int32]
-    """(n_copies, capacity)"""
+    """(n_copies, capacity): of the transition, like what follows."""
     rewards: NDArray[np.float64]
     """(n_copies, capacity)"""
     bootstraps: NDArray[np.bool_]
-    """(n_copies, capacity): the next state's value counts."""
-    begins: NDArray[np.bool_]
-    """(n_copies, capacity): an episode begins with this transition."""
+    """(n_copies, capacity): the state's value counts."""
     length: NDArray[np.int64]
-    """(n_copies,): transitions in the log."""
+    """(n_copies,): states in the log."""
     learned: NDArray[np.int64]
-    """(n_copies, n_trees): transitions that a tree has learned from."""
+    """(n_copies, n_trees): states that a tree has caught up with."""
     leaves: NDArray[np.int32]
-    """(n_copies, n_trees): where a tree was after the last transition that it learned from."""
+    """(n_copies, n_trees): where a tree is at the last of these."""
 
 
 class Scratch(NamedTuple):
     """Room to catch up in, for any one tree: made once, since to make it takes longer than to use it."""
 
     following: NDArray[np.int32]
-    """(capacity,): the leaves that the next states reach."""
+    """(capacity,): the leaves that the states reach."""
     totals: NDArray[np.float64]
     """(capacity,): a split's weighed sums."""
     reached: NDArray[np.int32]
@@ -77,10 +75,9 @@ def make_log(n_copies: int, n_features: int, n_trees: int, capacity: int) -> Log
     """An empty log."""
     return Log(
         np.empty((n_copies, n_features, capacity)),
-        np.empty((n_copies, n_features, capacity)),
+        np.empty((n_copies, capacity), dtype=np.bool_),
         np.empty((n_copies, capacity), dtype=np.int32),
         np.empty((n_copies, capacity)),
-        np.empty((n_copies, capacity), dtype=np.bool_),
         np.empty((n_copies, capacity), dtype=np.bool_),
         np.zeros(n_copies, dtype=np.int64),
         np.zeros((n_copies, n_trees), dtype=np.int64),
@@ -144,37 +141,33 @@ def _copy_of(table: Table, copy: int) -> Table:
 
 @register_jitable
 def _catch_up(forest: Forest, table: Table, log: Log, copy: int, tree: int, rule: Rule, scratch: Scratch) -> None:
-    """A tree learns from the transitions of a copy that it has not learned from yet (Algorithm 2)."""
+    """A tree goes through the states of a copy that it has not seen, and learns from transitions (Algorithm 2)."""
     following = scratch.following
     start, stop = log.learned[copy, tree], log.length[copy]
-    after = log.after[copy]
+    states = log.states[copy]
     if stop - start < _SHORT:
         for k in range(start, stop):
-            following[k] = walk(forest, tree, after[:, k])
+            following[k] = walk(forest, tree, states[:, k])
     else:
-        _walk_stretch(forest, tree, after, start, stop, scratch)
+        _walk_stretch(forest, tree, states, start, stop, scratch)
     leaf = log.leaves[copy, tree]
     begins, actions, rewards, bootstraps = log.begins[copy], log.actions[copy], log.rewards[copy], log.bootstraps[copy]
     for k in range(start, stop):
-        if begins[k]:
-            leaf = walk(forest, tree, log.before[copy, :, k])
-        target = rewards[k]
-        if bootstraps[k]:
-            target += rule.discount * table.best[following[k]]
-        update(table, leaf, actions[k], target, rule)
+        if not begins[k]:
+            target = rewards[k]
+            if bootstraps[k]:
+                target += rule.discount * table.best[following[k]]
+            update(table, leaf, actions[k], target, rule)
         leaf = following[k]
     log.leaves[copy, tree] = leaf
     log.learned[copy, tree] = stop
 
 
 @register_jitable
-def _propose(
-    forest: Forest, table: Table, log: Log, seats: Seats, slot: int, tree: int, observation: Any, epsilons: Any
-) -> int:
-    """What a tree that has caught up proposes at the observation (n_features,) of a slot."""
-    step = seats.step[slot]
-    leaf = log.leaves[seats.player[slot], tree] if step > 0 else walk(forest, tree, observation)
-    counter = (step * len(forest.roots) + tree) * DRAWS_PER_CHOICE
+def _propose(table: Table, log: Log, seats: Seats, slot: int, tree: int, epsilons: Any) -> int:
+    """What a tree that has caught up proposes in a slot."""
+    leaf = log.leaves[seats.player[slot], tree]
+    counter = (seats.step[slot] * log.leaves.shape[1] + tree) * DRAWS_PER_CHOICE
     return choose(table.q_values[leaf], epsilons[seats.episode[slot]], seats.key[slot], counter)
 
 
@@ -187,18 +180,17 @@ def propose_one(
     scratch: Scratch,
     seats: Seats,
     ids: Any,
-    observations: Any,
     epsilons: Any,
     voters: Any,
 ) -> Any:
-    """What one tree (n,) proposes in each of the slots ``ids`` (n,), at its observation (n_slots, n_features)."""
+    """What one tree (n,) proposes in each of the slots ``ids`` (n,)."""
     actions = np.empty(len(ids), dtype=np.int32)
     for i in range(len(ids)):
         slot, tree = ids[i], voters[i]
         copy = seats.player[slot]
         table = _copy_of(tables, copy)
         _catch_up(forest, table, log, copy, tree, rule, scratch)
-        actions[i] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
+        actions[i] = _propose(table, log, seats, slot, tree, epsilons)
     return actions
 
 
@@ -211,7 +203,6 @@ def propose_all(
     scratch: Scratch,
     seats: Seats,
     ids: Any,
-    observations: Any,
     epsilons: Any,
 ) -> Any:
     """What every tree proposes in each of the slots ``ids`` (n,), (n, n_trees)."""
@@ -222,42 +213,51 @@ def propose_all(
         table = _copy_of(tables, copy)
         for tree in range(len(forest.roots)):
             _catch_up(forest, table, log, copy, tree, rule, scratch)
-            proposals[i, tree] = _propose(forest, table, log, seats, slot, tree, observations[slot], epsilons)
+            proposals[i, tree] = _propose(table, log, seats, slot, tree, epsilons)
     return proposals
 
 
 @njit(nogil=True, cache=True)
-def write_log(
+def log_starts(log: Log, seats: Seats, ids: Any, states: Any) -> None:
+    """Append the first state (n, n_features) of an episode in each of the slots ``ids`` (n,)."""
+    for i in range(len(ids)):
+        copy = seats.player[ids[i]]
+        k = log.length[copy]
+        log.begins[copy, k] = True
+        for feature in range(states.shape[1]):  # a slice here would take numba seconds to compile
+            log.states[copy, feature, k] = states[i, feature]
+        log.length[copy] = k + 1
+
+
+@njit(nogil=True, cache=True)
+def log_steps(
     log: Log,
     rule: Rule,
     seats: Seats,
     ids: Any,
-    observations: Any,
     actions: Any,
-    after: Any,
+    states: Any,
     rewards: Any,
     terminated: Any,
     truncated: Any,
 ) -> bool:
-    """Append the transition of each of the slots ``ids`` (n,); whether the log is now full.
+    """Append the state (n, n_features) that each of the slots ``ids`` (n,) has come to, and its transition.
 
-    ``observations`` (n_slots, n_features) become ``after`` (n, n_features).
+    Returns:
+        Whether there may be no room for another state and the start of an episode.
     """
     full = False
     for i in range(len(ids)):
-        slot = ids[i]
-        copy = seats.player[slot]
+        copy = seats.player[ids[i]]
         k = log.length[copy]
-        log.begins[copy, k] = seats.step[slot] == 0
-        for feature in range(after.shape[1]):  # a slice here would take numba seconds to compile
-            log.before[copy, feature, k] = observations[slot, feature]
-            log.after[copy, feature, k] = after[i, feature]
-            observations[slot, feature] = after[i, feature]
+        log.begins[copy, k] = False
+        for feature in range(states.shape[1]):
+            log.states[copy, feature, k] = states[i, feature]
         log.actions[copy, k] = actions[i]
         log.rewards[copy, k] = rewards[i]
         log.bootstraps[copy, k] = bootstraps(terminated[i], truncated[i], rule)
         log.length[copy] = k + 1
-        full |= k + 1 == log.actions.shape[1]
+        full |= k + 3 > log.actions.shape[1]
     return full
 
 

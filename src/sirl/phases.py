@@ -22,7 +22,7 @@ from sirl.simulators import Ids, Simulator, Step
 from sirl.voting import COUNTING, ELECTING
 
 _LOG_CAPACITY = 512
-"""Transitions of a copy that trees may lag behind: a compromise between caches and long stretches."""
+"""States of a copy that trees may lag behind: a compromise between caches and long stretches."""
 
 
 class Arena(NamedTuple):
@@ -269,11 +269,10 @@ class _Together:
         n_features = order.forest.weights.shape[1]
         self.log = make_log(n_copies, n_features, n_trees, _LOG_CAPACITY)
         self.scratch = make_scratch(order.forest, _LOG_CAPACITY)
-        self.observations = np.zeros((len(slots.ids), n_features))
         self.actions = np.zeros(0, dtype=np.int32)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
-        self.observations[ids] = observations
+        catching_up.log_starts(self.log, self.slots.seats, ids, observations)
 
     def act(self, ids: Ids) -> NDArray[Any]:
         order, seats = self.order, self.slots.seats
@@ -281,9 +280,9 @@ class _Together:
         who = (order.forest, self.tables, self.log, order.learning.rule, self.scratch)
         if order.voting in ELECTING:
             voters = ELECTING[order.voting](order.weights, chances)
-            self.actions = catching_up.propose_one(*who, seats, ids, self.observations, order.learning.epsilons, voters)
+            self.actions = catching_up.propose_one(*who, seats, ids, order.learning.epsilons, voters)
         else:
-            proposals = catching_up.propose_all(*who, seats, ids, self.observations, order.learning.epsilons)
+            proposals = catching_up.propose_all(*who, seats, ids, order.learning.epsilons)
             count, n_actions = COUNTING[order.voting], len(self.arena.actions)
             votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
             self.actions = np.array(votes, dtype=np.int32)
@@ -291,7 +290,7 @@ class _Together:
 
     def learn(self, ids: Ids, out: Step) -> None:
         rule, seats = self.order.learning.rule, self.slots.seats
-        if catching_up.write_log(self.log, rule, seats, ids, self.observations, self.actions, *out[:4]):
+        if catching_up.log_steps(self.log, rule, seats, ids, self.actions, *out[:4]):
             self.learn_rest()
 
     def learn_rest(self) -> None:

@@ -23,7 +23,8 @@ _PARTS: list[tuple[Any, str, str]] = [
     (kernels, "end_step", "bookkeeping"),
     (catching_up, "vote_chances", "choose"),
     (catching_up, "propose_one", "choose"),
-    (catching_up, "write_log", "log"),
+    (catching_up, "log_starts", "log"),
+    (catching_up, "log_steps", "log"),
     (catching_up, "learn_log", "learn"),
 ]
 
