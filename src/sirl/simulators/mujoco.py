@@ -119,6 +119,21 @@ def _load(task: Overlay) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_path(str(_ASSETS / task.xml))
 
 
+class _Views(NamedTuple):
+    """The live arrays of a batch."""
+
+    states: Floats
+    """(n_slots, n_state): a simulation is its row, and nothing else."""
+    default: Floats
+    """(n_state,): the row of the model's default state."""
+    qpos: Floats
+    """(n_slots, nq), a part of the states."""
+    qvel: Floats
+    """(n_slots, nv), another."""
+    warnings: NDArray[np.int32]
+    """(n_slots, n_kinds): how often each warning of a broken state was given."""
+
+
 class _Physics:
     """A batch of simulations, read and written by slots."""
 
@@ -131,14 +146,9 @@ class _Physics:
         self.qpos: Floats = self.batch.bind("qpos")
         self.qvel: Floats = self.batch.bind("qvel")
         self.ctrl: Floats = self.batch.bind("ctrl")
-        self.warnings = self.batch.warning[:, _DIVERGED, 1]
-        self._states: Floats = self.batch.state
-        self._first_state = self._states[0].copy()
-
-    def reset(self, ids: Ids) -> None:
-        """The model's default state, to be written to: a simulation is its row of states, and nothing else."""
-        self._states[ids] = self._first_state
-        self.warnings[ids] = 0
+        states: Floats = self.batch.state
+        self.views = _Views(states, states[0].copy(), self.qpos, self.qvel, self.batch.warning[:, _DIVERGED, 1])
+        self.n_coordinates = int(self.model.nq + self.model.nv)
 
     def step(self, ids: Ids, actions: Actions) -> None:
         """Hold ``actions`` (n, nu) for ``frame_skip`` steps of the physics."""
@@ -148,7 +158,26 @@ class _Physics:
 
 
 @njit(nogil=True, cache=True)
-def _count(elapsed: Any, max_steps: int, qpos: Any, qvel: Any, warnings: Any, ids: Any) -> Any:
+def _start(views: _Views, elapsed: Any, ids: Any, draws: Any, noise: float) -> None:
+    """Put the slots ``ids`` (n,) into the model's default state, with noise by draws (n, nq + nv) if there are any."""
+    low, span = -noise, noise - -noise
+    for i in range(len(ids)):
+        slot = ids[i]
+        elapsed[slot] = 0
+        for kind in range(views.warnings.shape[1]):
+            views.warnings[slot, kind] = 0
+        for j in range(len(views.default)):
+            views.states[slot, j] = views.default[j]
+        if draws.shape[1] > 0:
+            nq = views.qpos.shape[1]
+            for j in range(nq):
+                views.qpos[slot, j] += low + span * draws[i, j]
+            for j in range(views.qvel.shape[1]):
+                views.qvel[slot, j] += low + span * draws[i, nq + j]
+
+
+@njit(nogil=True, cache=True)
+def _count(views: _Views, elapsed: Any, max_steps: int, ids: Any) -> Any:
     """Count a step of the slots ``ids`` (n,): which are at their last (n,), and which have a state that broke (n,).
 
     A broken state has a warning or a number that is none.
@@ -164,12 +193,12 @@ def _count(elapsed: Any, max_steps: int, qpos: Any, qvel: Any, warnings: Any, id
         elapsed[slot] += 1
         truncated[i] = elapsed[slot] >= max_steps
         well = True
-        for kind in range(warnings.shape[1]):
-            well &= warnings[slot, kind] == 0
-        for j in range(qpos.shape[1]):
-            well &= bool(np.isfinite(qpos[slot, j]))
-        for j in range(qvel.shape[1]):
-            well &= bool(np.isfinite(qvel[slot, j]))
+        for kind in range(views.warnings.shape[1]):
+            well &= views.warnings[slot, kind] == 0
+        for j in range(views.qpos.shape[1]):
+            well &= bool(np.isfinite(views.qpos[slot, j]))
+        for j in range(views.qvel.shape[1]):
+            well &= bool(np.isfinite(views.qvel[slot, j]))
         broken[i] = not well
         any_broken |= not well
     return truncated, broken, any_broken
@@ -327,18 +356,13 @@ class MujocoSimulator:
     def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> Floats:
         """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
         physics = self._physics
-        physics.reset(ids)
-        if self._task.start is None:
-            low, span = -self._task.noise, self._task.noise - -self._task.noise
-            offsets = low + span * first_uniforms(seeds, physics.model.nq + physics.model.nv)
-            physics.qpos[ids] += offsets[:, : physics.model.nq]
-            physics.qvel[ids] += offsets[:, physics.model.nq :]
-        else:
+        draws = first_uniforms(seeds, physics.n_coordinates if self._task.start is None else 0)
+        _start(physics.views, self._elapsed, ids, draws, self._task.noise)
+        if self._task.start is not None:
             for slot, seed in zip(ids.tolist(), seeds.tolist(), strict=True):
                 rng, _ = seeding.np_random(seed)
                 self._task.start(rng, physics.qpos[slot], physics.qvel[slot])
         self._rules.place(ids)
-        self._elapsed[ids] = 0
         return self._rules.observe(ids)
 
     def step(self, ids: Ids, actions: Actions) -> Step:
@@ -346,8 +370,7 @@ class MujocoSimulator:
         before = self._rules.before(ids, actions)
         self._physics.step(ids, actions)
         observations, rewards, terminated = self._rules.after(ids, before, actions)
-        qpos, qvel, warnings = self._physics.qpos, self._physics.qvel, self._physics.warnings
-        truncated, broken, any_broken = _count(self._elapsed, self._max_steps, qpos, qvel, warnings, ids)
+        truncated, broken, any_broken = _count(self._physics.views, self._elapsed, self._max_steps, ids)
         if any_broken:
             observations[broken], rewards[broken], terminated[broken] = 0.0, 0.0, True
         return Step(observations, rewards, terminated, truncated, broken if any_broken else None)
