@@ -345,7 +345,7 @@ BITS = {
 
 
 def bits(trial: Trial) -> dict[str, Any]:
-    """InvertedPendulum on every way to run it; simulator mujoco is threads, gymnasium is worker processes."""
+    """InvertedPendulum on every way to run it."""
     cases: list[dict[str, Any]] = [
         {"simulator": simulator, "workers": workers, "hash_seed": hash_seed}
         for simulator in ("mujoco", "gymnasium")

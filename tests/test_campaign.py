@@ -1,5 +1,7 @@
 """Several runs side by side."""
 
+from pathlib import Path
+
 import pytest
 
 import sirl
@@ -27,7 +29,7 @@ def test_runs_side_by_side_are_the_runs_one_by_one(tmp_path):
         alone = sirl.train("InvertedPendulum-v4", seed=seed, out=tmp_path / f"alone-{seed}", workers=1, **SMALL)
         assert run.champion.to_json() == alone.champion.to_json()
         assert [r.best for r in run.history] == [r.best for r in alone.history]
-        score = sirl.evaluate(alone.champion, episodes=5, workers=1)
+        score = sirl.evaluate(alone.champion, episodes=5, workers=1, max_steps=30)
         assert (run.score.episodes, run.score.mean, run.score.std) == (5, score.mean, score.std)
 
 
@@ -44,11 +46,28 @@ def test_what_was_stopped_goes_on_and_what_is_finished_is_not_trained_again(tmp_
     assert [record.seconds for record in second.history] == seconds
 
 
-def test_a_directory_of_another_run_is_left_alone(tmp_path):
+def test_one_failure_stops_no_other_run_and_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = jobs(Path(), 2)
+    train_all([first], episodes=2, workers=1)
+    content = (tmp_path / "0" / "champion.json").read_bytes()
+    other = first._replace(options=SMALL | {"population": 10})
+    with pytest.raises(sirl.SirlError, match=r"the run in \S+/0: \S+/0 holds another run"):
+        train_all([other, second], episodes=2, workers=1)
+    assert (tmp_path / "0" / "champion.json").read_bytes() == content
+    assert len(read_finished(tmp_path / "1").history) == 3
+
+
+def test_a_longer_run_is_not_finished_until_it_is_scored_again(tmp_path):
     (job,) = jobs(tmp_path, 1)
     train_all([job], episodes=2, workers=1)
-    with pytest.raises(sirl.SirlError, match="holds another run"):
-        train_all([job._replace(options=SMALL | {"population": 10})], episodes=2, workers=1)
+    longer = job._replace(options=SMALL | {"generations": 4})
+    (run,) = train_all([longer], episodes=3, workers=1)
+    assert (len(run.history), run.score.episodes) == (4, 3)
+
+
+def test_a_directory_is_for_one_run(tmp_path):
+    (job,) = jobs(tmp_path, 1)
     with pytest.raises(sirl.SirlError, match="same directory"):
         train_all([job, job], episodes=2, workers=1)
     with pytest.raises(sirl.SirlError, match="train the run to its end first"):

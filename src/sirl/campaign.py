@@ -11,17 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import gymnasium as gym
 import msgspec
 
 from sirl.config import Episodes, Workers, checked
-from sirl.engine import Engine, local_engine
+from sirl.engine import make_engine
 from sirl.environments import usable_cores
 from sirl.errors import SirlError
-from sirl.evaluation import evaluate
 from sirl.files import read_plain, write_atomically
 from sirl.policy import Policy, load
-from sirl.runs import Record, read_config, read_history, writable
-from sirl.training import Training, check_engine
+from sirl.runs import Record, read_history, writable
+from sirl.training import Training
 
 _LARGEST_SCORE = 10_000
 
@@ -29,7 +29,7 @@ _LARGEST_SCORE = 10_000
 class Job(NamedTuple):
     """A run to be trained."""
 
-    env: str
+    env: str | Callable[[], gym.Env[Any, Any]]
     seed: int
     out: str
     """Its run directory. What is in it already is not done again: a run that was stopped goes on."""
@@ -39,7 +39,7 @@ class Job(NamedTuple):
     @property
     def label(self) -> str:
         """What this job is, for a message."""
-        return f"the run in {self.out} ({self.env}, seed {self.seed})"
+        return f"the run in {self.out}"
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -68,22 +68,27 @@ def train_all(
 ) -> list[Finished]:
     """Train every job, or go on with it, and score its champion; in the order of the jobs.
 
-    On a Ray cluster of several machines the run directories must be on a disk that all of them see. Whatever stops
-    it, the same call goes on: a finished run is not trained again.
+    If some fail, the others are trained to their end first. Whatever stops it, the same call goes on: a finished run
+    is not trained again. On a Ray cluster of several machines the run directories must be on a disk that all of them
+    see. The history of each run can be followed in its directory.
 
     Args:
         jobs: the runs.
         episodes: unseen ones to score each champion on.
-        workers: runs at the same time; all usable cores if not given.
+        workers: runs at the same time on this machine; all usable cores if not given. A Ray cluster uses all of its.
         engine: where the runs are trained.
         address: of the Ray cluster.
     """
     episodes = checked("episodes", episodes, Episodes)
-    places = [str(Path(job.out).resolve()) for job in jobs]
-    if len(set(places)) < len(places):
+    workers = checked("workers", workers, Workers) or usable_cores()
+    # A worker of a cluster may be in another directory than this process.
+    jobs = [job._replace(out=str(Path(job.out).resolve())) for job in jobs]
+    if len({job.out for job in jobs}) < len(jobs):
         raise SirlError("two runs have the same directory: give each one of its own.")
-    with _make_engine(check_engine(engine, address), checked("workers", workers, Workers), address) as team:
-        team.map(partial(_train, episodes), jobs)
+    with make_engine(engine, _nothing, workers, address) as team:
+        failures = [text for text in team.map(partial(_train, episodes), jobs) if text]
+    if failures:
+        raise SirlError("\n".join(failures))
     return [read_finished(job.out) for job in jobs]
 
 
@@ -91,39 +96,48 @@ def read_finished(directory: str | Path) -> Finished:
     """A run that has ended, from its directory."""
     path = Path(directory)
     try:
-        score = msgspec.json.decode(read_plain(path / "score.json", _LARGEST_SCORE), type=Score)
+        score = _read_score(path)
     except (OSError, ValueError) as error:
         raise SirlError(f"{path / 'score.json'} can't be read ({error}): train the run to its end first.") from None
     return Finished(load(path), read_history(path), score)
 
 
-def _make_engine(engine: str, workers: int | None, address: str | None) -> Engine[None]:
-    if engine == "ray":
-        from sirl.engine.cluster import RayCluster
-
-        return RayCluster(_nothing, address)
-    return local_engine(_nothing, workers or usable_cores())
+def _read_score(directory: Path) -> Score:
+    return msgspec.json.decode(read_plain(directory / "score.json", _LARGEST_SCORE), type=Score)
 
 
 def _nothing() -> None:
-    """A run makes all that it needs."""
+    """What a worker needs beforehand: a run makes all that it needs."""
 
 
-def _train(episodes: int, context: None, job: Job) -> None:  # noqa: ARG001
-    """Train a job to its end in this process."""
+def _train(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
+    """Train a job to its end in this process; why that failed, or nothing."""
     out = Path(job.out)
-    make: Callable[..., Training] = partial(Training, job.env, seed=job.seed, workers=1, **job.options)
-    if (out / "config.toml").exists():
-        wanted = make()
-        if read_config(out).digest() != wanted.config.digest():
-            raise SirlError(f"{out} holds another run than {job.env} with seed {job.seed}: give an empty directory.")
-        settings = wanted.settings
-        run = Training.resume(out, env=job.env, workers=1, generations=settings.generations, stop_at=settings.stop_at)
-    else:
-        run = make(out=out)
-    for _ in run.generations():
-        pass
-    score = evaluate(run.champion, episodes=episodes, workers=1)
-    with writable(out):
-        content = msgspec.json.encode(Score(episodes, score.mean, score.std))
-        write_atomically(out / "score.json", content + b"\n")
+    try:
+        make = partial(Training, job.env, **job.options | {"seed": job.seed, "workers": 1})
+        if (out / "config.toml").exists():
+            run = make()
+            run.go_on(out)
+        else:
+            run = make(out=out)
+        finished = run.over and _is_scored(out, episodes)
+        if not finished:
+            (out / "score.json").unlink(missing_ok=True)
+        for _ in run.generations():
+            pass
+        if finished:
+            return ""
+        score = run.score(episodes)
+        with writable(out):
+            content = msgspec.json.encode(Score(episodes, score.mean, score.std))
+            write_atomically(out / "score.json", content + b"\n")
+    except SirlError as error:
+        return f"{job.label}: {error}"
+    return ""
+
+
+def _is_scored(directory: Path, episodes: int) -> bool:
+    try:
+        return _read_score(directory).episodes == episodes
+    except (OSError, ValueError):
+        return False

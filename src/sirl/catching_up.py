@@ -1,6 +1,6 @@
 """The inner loops of the collaborative phase: trees that share episodes, and learn from them when they must.
 
-With a vote that only asks one tree, the others need not learn at once. Transitions go to a log; a tree catches up
+With a vote that only asks one tree, the others need not learn at once. What happens goes to a log; a tree catches up
 over a whole stretch of it when it is next asked or when the log is full, which is much faster than to follow every
 step. The order of each tree's own updates is unchanged, and so are the bits.
 """

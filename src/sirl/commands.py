@@ -164,8 +164,7 @@ def _report(run: Training) -> None:
     policy, history = run.champion, run.history
     print(f"\n{policy}\n")
     try:
-        max_steps, env_options = run.settings.max_steps, run.config.env_options
-        score = evaluation.evaluate(policy, workers=run.workers, max_steps=max_steps, env_options=env_options)
+        score = run.score()
     except EnvironmentFailure as failure:
         if run.directory is not None:
             run.directory.note("evaluation", f"{failure}\n{failure.details}")

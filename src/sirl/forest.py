@@ -24,7 +24,7 @@ class Forest(NamedTuple):
     thresholds: NDArray[np.float64]
     """(n_splits,)"""
     children: NDArray[np.int32]
-    """(n_splits, 2): a split of the forest, or ~leaf of the forest."""
+    """(n_splits, 2): a split of the forest, or ~leaf of the forest. A tree's splits are in pre-order."""
     roots: NDArray[np.int32]
     """(n_trees,): where a walk starts, a split or, in a tree without any, ~leaf."""
     first_split: NDArray[np.int32]

@@ -213,7 +213,7 @@ class _Slots:
         n = min(simulator.n_slots, n_players)
         self.simulator, self.seeds = simulator, seeds
         self.ids: Ids = np.arange(n, dtype=np.int32)
-        """Slots with an episode under way."""
+        """The slots in use."""
         self.seats = Seats(np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), keys[:n, 0].copy())
         self.returns = np.zeros((n_players, n_episodes))
         self.lengths = np.zeros((n_players, n_episodes), dtype=np.int64)

@@ -18,7 +18,7 @@ import gymnasium as gym
 
 from sirl import __version__, checkpoints
 from sirl.config import CheckpointMinutes, HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
-from sirl.engine import Engine, local_engine
+from sirl.engine import Engine, check_engine, make_engine
 from sirl.environments import (
     ArenaRecipe,
     SimulatorName,
@@ -29,6 +29,7 @@ from sirl.environments import (
     usable_cores,
 )
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
+from sirl.evaluation import Evaluation, evaluate
 from sirl.evolution import State, first_state, next_generation
 from sirl.phases import Arena
 from sirl.policy import Origin, Policy
@@ -62,6 +63,7 @@ class Training:
         self.hang_limit = checked("hang_limit", hang_limit, HangLimit)
         self.checkpoint_seconds = 60.0 * checked("checkpoint_minutes", checkpoint_minutes, CheckpointMinutes)
         _check_names(settings)
+        self._env = env
         recipe = make_recipe(env, env_options)
         self.settings = preset_settings(recipe.name, method).replace(**settings)
         self.task = inspect(recipe, features, actions)
@@ -113,7 +115,6 @@ class Training:
             generations: go on to so many, if not to as many as at first.
             stop_at: another goal than at first.
         """
-        directory = RunDirectory(Path(path))
         config = read_config(path)
         changes = {"generations": generations, "stop_at": stop_at}
         settings = config.settings.replace(**{name: value for name, value in changes.items() if value is not None})
@@ -132,28 +133,29 @@ class Training:
             address=address,
             **{name: getattr(settings, name) for name in settings.__struct_fields__},
         )
-        directory.lock()
-        run._go_on(directory, config)
+        run.go_on(path)
         return run
 
-    def _go_on(self, directory: RunDirectory, earlier: Config) -> None:
-        """Take up the state of the last good checkpoint, and let the files agree with it."""
+    def go_on(self, path: str | Path) -> None:
+        """Take up the state of the last good checkpoint in the directory of this same run, and let its files agree."""
+        directory, earlier = RunDirectory(Path(path)), read_config(path)
+        directory.lock()
         if self.config.digest() != earlier.digest():
             raise SirlError(
-                f"{directory.path} was trained on another task: give the environment that it was trained on."
+                f"{directory.path} holds another run, of another task, seed or settings: give what it was started with."
             )
         for name, version in earlier.versions.items():
             if self.config.versions.get(name) != version:
                 now = self.config.versions.get(name, "none")
                 warnings.warn(
                     f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
-                    stacklevel=3,
+                    stacklevel=2,
                 )
         checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest(), self.problem)
         if checkpoint is None and damaged:  # to start over would cost the champion and the history that are there
             raise SirlError(f"{damaged[0]} There is none: restore one, or train again in another directory.")
         for text in damaged:
-            warnings.warn(text, stacklevel=3)
+            warnings.warn(text, stacklevel=2)
         self.directory = directory
         if checkpoint is not None:
             self.state, self.history = checkpoints.to_state(checkpoint), checkpoint.history
@@ -166,7 +168,7 @@ class Training:
         """Run to the end, one generation a turn; what is recorded is safe before it is told."""
         with self._make_engine() as engine:
             try:
-                while self.state.generation < self.settings.generations and not self.state.solved:
+                while not self.over:
                     start = time.perf_counter()
                     before = self.state
                     self.state, summary = next_generation(before, self.problem, engine)
@@ -181,11 +183,7 @@ class Training:
                     self.directory.unlock()
 
     def _make_engine(self) -> Engine[Arena]:
-        if self.engine == "ray":
-            from sirl.engine.cluster import RayCluster
-
-            return RayCluster(self._arena, self.address, self.hang_limit)
-        return local_engine(self._arena, self.workers, self.hang_limit)
+        return make_engine(self.engine, self._arena, self.workers, self.address, self.hang_limit)
 
     def _keep(self, before: State, record: Record) -> Record:
         self.history.append(record)
@@ -203,12 +201,27 @@ class Training:
         return record
 
     def _checkpoint(self, directory: RunDirectory) -> None:
-        over = self.state.solved or self.state.generation == self.settings.generations
-        if over or time.monotonic() - self._checkpointed >= self.checkpoint_seconds:
+        if self.over or time.monotonic() - self._checkpointed >= self.checkpoint_seconds:
             with writable(directory.checkpoints):
                 champion = None if self.state.champion is None else self.champion
                 checkpoints.save(directory.checkpoints, self.state, champion, self.history, self.config.digest())
             self._checkpointed = time.monotonic()
+
+    @property
+    def over(self) -> bool:
+        """There is nothing left to do."""
+        return self.state.solved or self.state.generation >= self.settings.generations
+
+    def score(self, episodes: int = 100) -> Evaluation:
+        """The champion on unseen episodes of the task as it was trained on."""
+        return evaluate(
+            self.champion,
+            self._env,
+            episodes=episodes,
+            workers=self.workers,
+            max_steps=self.settings.max_steps,
+            env_options=self.config.env_options,
+        )
 
     @property
     def champion(self) -> Policy:
@@ -293,15 +306,6 @@ def _check_names(settings: dict[str, Any]) -> None:
     for name in settings:
         if name not in Settings.__struct_fields__:
             raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '; see help(sirl.Settings).'}")
-
-
-def check_engine(engine: str, address: str | None) -> str:
-    """The engine, if there is one of that name and the address fits it."""
-    if engine not in ("local", "ray"):
-        raise SirlError(f"engine = {engine!r} is not allowed: give local or ray.")
-    if address is not None and engine != "ray":
-        raise SirlError(f"address = {address!r} is for the ray engine: give engine = 'ray' too.")
-    return engine
 
 
 def versions() -> dict[str, str]:

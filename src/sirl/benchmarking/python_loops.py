@@ -143,16 +143,17 @@ def _against_plain(plain: SimpleNamespace, env_id: str, effort: Effort) -> dict[
         results = engine.map(call.function, call.orders)
         order: CollaborativeOrder = call.orders[0]
         settings = bench.problem.settings.replace(collaborative_copies=1, collaborative_iterations=2)
-        trees = plain_trees(plain, order.forest, order.knowledge.q_values.tolist())
+        menu, weights = bench.problem.menu.values, order.weights.tolist()
         steps: list[int] = []
 
-        def play_plain() -> None:
-            menu, weights = bench.problem.menu.values, order.weights.tolist()
-            steps.append(plain.collaborative_phase(env, trees, menu, settings, int(order.key), weights))
+        def play_plain() -> Time:
+            trees = plain_trees(plain, order.forest, order.knowledge.q_values.tolist())  # they learn: fresh each time
+            play = partial(plain.collaborative_phase, env, trees, menu, settings, int(order.key), weights)
+            return time_of(lambda: steps.append(play()))
 
         sides: dict[str, Callable[[], Time]] = {
             "ours": partial(time_of, partial(engine.map, call.function, call.orders)),
-            "plain": partial(time_of, play_plain),
+            "plain": play_plain,
         }
         times = take_turns(sides, effort.repetitions)
     env.close()

@@ -21,7 +21,8 @@ from sirl.benchmarking.measure import Time, time_of
 from sirl.engine import Engine
 from sirl.phases import Arena
 from sirl.simulators import Ids, Simulator, Step
-from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, load_model
+from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, load_model, silence_mujoco
+from sirl.simulators.timers import stop_timers
 
 Floats = NDArray[np.float64]
 
@@ -165,6 +166,8 @@ class RawPhysics:
     """``mujoco.batch.Batch`` alone, and what it is to go through."""
 
     def __init__(self, env_id: str, n_slots: int, tapes: Sequence[Tape]):
+        silence_mujoco()
+        stop_timers()  # as training does
         self.tapes = tapes
         task = SUPPORTED[env_id]
         self.batch = Batch(load_model(env_id), n_slots, 1)

@@ -11,8 +11,29 @@ from collections.abc import Callable
 from sirl.engine.base import Context, Engine
 from sirl.engine.local import InProcess
 from sirl.engine.processes import Processes
+from sirl.errors import SirlError
 
-__all__ = ["Engine", "local_engine"]
+__all__ = ["Engine", "check_engine", "local_engine", "make_engine"]
+
+
+def check_engine(kind: str, address: str | None) -> str:
+    """The kind of engine, if there is one of that name and the address fits it."""
+    if kind not in ("local", "ray"):
+        raise SirlError(f"engine = {kind!r} is not allowed: give local or ray.")
+    if address is not None and kind != "ray":
+        raise SirlError(f"address = {address!r} is for the ray engine: give engine = 'ray' too.")
+    return kind
+
+
+def make_engine(
+    kind: str, context: Callable[[], Context], workers: int, address: str | None, timeout: float | None = None
+) -> Engine[Context]:
+    """The engine of this machine with so many workers, or that of the Ray cluster at an address."""
+    if check_engine(kind, address) == "ray":
+        from sirl.engine.cluster import RayCluster
+
+        return RayCluster(context, address, timeout)
+    return local_engine(context, workers, timeout)
 
 
 def local_engine(

@@ -70,7 +70,7 @@ class RayCluster(Engine[Context]):
         except BaseException:
             _, unfinished = self._ray.wait(calls, num_returns=len(calls), timeout=0)
             for call in unfinished:
-                self._ray.cancel(call)
+                self._ray.cancel(call, force=True)  # or its thread would go on in the worker
             raise
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The engines inside this process: the calling thread itself, and a team of threads."""
+"""The engines inside this process: the calling thread itself, and a team of threads that look after processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class InProcess(Engine[Context]):
 
 
 class Threads(Engine[Context]):
-    """Runs items on threads of this process, for work that releases the GIL.
+    """Runs items on threads of this process, for work that waits: here, for worker processes.
 
     Workers pull items in order from one queue, so an item that has started means that all before it have.
     """

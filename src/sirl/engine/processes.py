@@ -1,4 +1,4 @@
-"""The engine of worker processes, for environments written in Python.
+"""The engine of worker processes, for more than one worker and for work that may hang or crash.
 
 Each thread of a `Threads` engine looks after one process: it sends it an item and waits for the answer,
 starts it anew when it has died, and ends it when it hangs. So order, failures and Ctrl-C are the same as

@@ -216,7 +216,7 @@ class _Rulebook(Protocol):
         ...
 
     def before(self, ids: Ids, actions: Actions) -> Floats:
-        """What must be known from before a step, (n,)."""
+        """What must be known from before a step, (n,) or longer."""
         ...
 
     def after(self, ids: Ids, before: Floats, actions: Actions) -> tuple[Floats, Floats, Flags]:
