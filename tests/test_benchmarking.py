@@ -4,6 +4,7 @@ import json
 from functools import partial
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -185,3 +186,15 @@ def test_the_command_measures_what_it_is_asked(sirl_command, monkeypatch):
 def test_wrong_names_are_refused_before_anything_is_measured(refusal, arguments, message):
     assert message in refusal("bench", *arguments)
     assert not Path("runs").exists()
+
+
+def clock(raw, _):
+    """What MuJoCo's clock counts for a step in a worker that steps physics alone."""
+    data = mujoco.MjData(raw.batch.model)
+    mujoco.mj_step(raw.batch.model, data)
+    return data.timer[mujoco.mjtTimer.mjTIMER_STEP].duration
+
+
+def test_raw_physics_has_no_clock_on_any_worker():
+    with Bench.of("InvertedPendulum-v4").raw_engine(2, []) as engine:
+        assert engine.map(clock, range(4)) == [0, 0, 0, 0]
