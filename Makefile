@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 help:
 	@echo "make train   set up, then train InvertedPendulum-v4 until it holds 1000 on unseen episodes"
 	@echo "make test    set up, then run lint, types and every test"
-	@echo "make bench   set up, then measure speed (half an hour) and put the tables into docs/performance.md"
+	@echo "make bench   set up, then measure speed (the better part of an hour) and put the tables into docs/performance.md"
 	@echo "make format  rewrite the source in the project's style"
 	@echo "make clean   remove the virtual environment and caches"
 

@@ -202,7 +202,7 @@ def _add_bench(commands: Any) -> None:
         "bench",
         help="measure how fast it is on this machine",
         description="Measure speed against raw physics, Gymnasium and plain Python, in turns on the same work. The "
-        "full form takes about half an hour; close what else runs.",
+        "full form takes the better part of an hour; close what else runs.",
         allow_abbrev=False,
     )
     bench.add_argument(

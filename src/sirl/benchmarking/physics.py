@@ -17,10 +17,10 @@ _PHASES = {"refine": "individual", "collaborate": "collaborative"}
 _WORKERS = (1, 2)
 _EPISODES: dict[str, tuple[int, int, int | None]] = {
     "InvertedPendulum-v4": (10, 200, None),
-    "Swimmer-v4": (1, 15, 200),
+    "Swimmer-v4": (1, 5, 200),
     "Reacher-v4": (4, 60, None),
-    "Hopper-v4": (5, 200, None),
-    "Walker2d-v4": (5, 200, None),
+    "Hopper-v4": (1, 15, None),
+    "Walker2d-v4": (1, 15, None),
 }
 """Episodes of a tree alone, collaborative episodes in each of ten copies, and where episodes are cut: such that
 every phase of the first generation takes a second or more."""
