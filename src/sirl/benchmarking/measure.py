@@ -71,10 +71,9 @@ class Ratio(NamedTuple):
 def take_turns(sides: Mapping[str, Callable[[], Time]], repetitions: int) -> dict[str, list[Time]]:
     """What each side took, once a repetition; every other repetition goes through them backwards.
 
-    Before that every side has a turn that does not count: workers start, caches fill.
-
-    So a machine that is busy for a while, or slows down, hits all sides alike. What is alive now is left out of
-    garbage collection, which would take longer the more recorded episodes there are.
+    So a machine that is busy for a while, or slows down, hits all sides alike. A first turn of every side does not
+    count: workers start, caches fill. What is alive now is left out of garbage collection, which would take longer
+    the more recorded episodes there are.
     """
     found: dict[str, list[Time]] = {name: [] for name in sides}
     gc.collect()

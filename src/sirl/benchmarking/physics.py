@@ -28,6 +28,18 @@ _QUICK_STEPS = 30
 """Where episodes are cut in the quick form."""
 
 
+_RAW_NOTE = (
+    f"`mujoco.batch.Batch` alone, {SLOTS['mujoco']} simulations in lockstep, frame skip included: episodes with "
+    "uniformly random actions, that start and end as the task says."
+)
+_PHASES_NOTE = (
+    "A phase of the first generation (500 genotypes, all that are valid; ten copies), everything included, against "
+    "`mujoco.batch.Batch` alone on the same episodes: same starts, same actions, as many in lockstep, cut and "
+    "shared among workers in the same way. Raw physics is stepping alone, what its starts cost is taken off."
+)
+_WORKERS_NOTE = "The same measurements; raw physics beside it, for what the cores give."
+
+
 def goal(env_id: str, phase: str) -> float:
     """What a phase is to reach of the speed of physics alone."""
     if phase == "individual":
@@ -70,12 +82,6 @@ def raw_physics(effort: Effort) -> Iterator[Table]:
         yield Table("Raw physics", _RAW_NOTE, rows)
 
 
-_RAW_NOTE = (
-    f"`mujoco.batch.Batch` alone, {SLOTS['mujoco']} simulations in lockstep, frame skip included: episodes with "
-    "uniformly random actions, that start and end as the task says."
-)
-
-
 def phases(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -> Iterator[Table]:
     """Both phases with 500 trees, against physics alone on the same episodes."""
     rows: list[dict[str, Any]] = []
@@ -106,14 +112,6 @@ def phases(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -
             )
         yield Table("Phases ÷ raw physics", _PHASES_NOTE, rows)
         yield Table("2 workers ÷ 1 worker", _WORKERS_NOTE, workers)
-
-
-_PHASES_NOTE = (
-    "A phase of the first generation (500 genotypes, all that are valid; ten copies), everything included, against "
-    "`mujoco.batch.Batch` alone on the same episodes: same starts, same actions, as many in lockstep, cut and "
-    "shared among workers in the same way. Raw physics is stepping alone, what its starts cost is taken off."
-)
-_WORKERS_NOTE = "The same measurements; raw physics beside it, for what the cores give."
 
 
 def _measure(bench: Bench, repetitions: int) -> tuple[dict[str, list[Time]], dict[str, int]]:

@@ -30,7 +30,7 @@ _PARTS: list[tuple[Any, str, str]] = [
 
 
 def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -> Iterator[Table]:
-    """Shares of a phase's time, on one thread."""
+    """Shares of a phase's time, on one worker."""
     rows = []
     for env_id in env_ids:
         bench = Bench.of(env_id, **settings_for(env_id, effort) | settings)
@@ -47,7 +47,7 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
                 rows.append({"task": env_id, "phase": "individual" if name == "refine" else "collaborative"})
                 rows[-1] |= _shares(watch.seconds, whole)
     note = (
-        "Per cent of a phase's wall time on one thread, by a clock around each part. Rules: observations, rewards, "
+        "Per cent of a phase's wall time on one worker, by a clock around each part. Rules: observations, rewards, "
         "ends, the check for divergence. Choose: a leaf's action; in the collaborative phase also the catching up of "
         "the tree that is asked. Learn: Q-learning, walks included. Loop: what is left, Python."
     )

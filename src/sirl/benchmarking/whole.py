@@ -22,6 +22,14 @@ _WHOLE = "InvertedPendulum-v4"
 """The task that is short enough for a whole run."""
 
 
+_NOTE = (
+    "SIRL-LB at the paper's size on all cores, from the first generation on: all 100 of InvertedPendulum, of the "
+    "others as many as begin within a minute (in the quick form, one). A row is one generation, "
+    "everything included, and what physics alone takes for the same episodes on as many workers. The run: what "
+    "all 100 generations take, or would take if those still to come took as long as this one."
+)
+
+
 def generations(effort: Effort, **settings: Any) -> Iterator[Table]:
     """One generation of every paper task at full size, first and after a while, and the whole run projected."""
     rows: list[dict[str, Any]] = []
@@ -29,14 +37,6 @@ def generations(effort: Effort, **settings: Any) -> Iterator[Table]:
         for row in _a_while(env_id, effort, settings):
             rows.append(row)
             yield Table("Whole generations", _NOTE, rows)
-
-
-_NOTE = (
-    "SIRL-LB at the paper's size on all cores, from the first generation on: all 100 of InvertedPendulum, of the "
-    "others as many as begin within a minute (in the quick form, one). A row is one generation, "
-    "everything included, and what physics alone takes for the same episodes on as many workers. The run: what "
-    "all 100 generations take, or would take if those still to come took as long as this one."
-)
 
 
 def _a_while(env_id: str, effort: Effort, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
