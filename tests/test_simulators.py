@@ -26,7 +26,7 @@ from sirl.phases import Arena, PlayOrder
 from sirl.simulators import Simulator, gymnasium
 from sirl.simulators.envpool import EnvPoolSimulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
-from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator
+from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, draw_starts
 
 # ---------------------------------------------------------------------------------------------- contract
 
@@ -260,12 +260,14 @@ def test_bit_equal_up_to_the_time_limit_of_a_task_that_can_fail():
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_divergence_ends_an_episode_and_leaves_no_log(n_threads, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    speeds = iter([0, 0, 0, 1e200, 0, 1e200, 0, 0] + [0] * 8)
+    hopper = SUPPORTED["Hopper-v4"]
 
-    def start(rng: np.random.Generator, qpos: np.ndarray, qvel: np.ndarray) -> None:
-        qvel[:] = next(speeds)
+    def starts(model: Any, seeds: np.ndarray) -> np.ndarray:
+        rows = draw_starts(hopper, model, seeds)
+        rows[np.isin(seeds, [3, 5]), model.nq :] = 1e200
+        return rows
 
-    monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(SUPPORTED["Hopper-v4"], start=start))
+    monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(hopper, starts=starts))
     simulator = MujocoSimulator("Hopper-v4", 8, n_threads)
     everyone = np.arange(8, dtype=np.int32)
     actions = np.zeros((8, 3))
@@ -277,7 +279,7 @@ def test_divergence_ends_an_episode_and_leaves_no_log(n_threads, tmp_path, monke
     assert np.isfinite(step.rewards).all()
     assert simulator.step(slots(0, 7), actions[:2]).broken is None  # their neighbours are well
 
-    simulator.reset(everyone, np.arange(8))
+    simulator.reset(everyone, np.arange(8, 16))
     assert simulator.step(everyone, actions).broken is None, "a reset mends it"
     actions[6] = np.nan
     step = simulator.step(everyone, actions)

@@ -134,13 +134,53 @@ def vote_chances(seats: Seats, ids: Any) -> Any:
     return chances
 
 
+@njit(nogil=True, cache=True)
+def all_vote_chances(keys: Any, max_steps: int) -> Any:
+    """A vote's random number for every step of the episodes with ``keys`` (n,), (n, max_steps)."""
+    chances = np.empty((len(keys), max_steps))
+    for i in range(len(keys)):
+        key = fold(keys[i], 1)
+        for step in range(max_steps):
+            chances[i, step] = uniform(key, step)
+    return chances
+
+
 @register_jitable
-def _copy_of(table: Table, copy: int) -> Table:
+def log_start(log: Log, copy: int, states: Any, i: int) -> None:
+    """Append the first state of an episode, row ``i`` of states (n, n_features)."""
+    k = log.length[copy]
+    log.begins[copy, k] = True
+    for feature in range(states.shape[1]):  # a slice here would take numba seconds to compile
+        log.states[copy, feature, k] = states[i, feature]
+    log.length[copy] = k + 1
+
+
+@register_jitable
+def log_step(log: Log, copy: int, action: int, reward: float, counts: bool, states: Any, i: int) -> bool:
+    """Append a state, row ``i`` of states (n, n_features), and the transition to it; ``counts``: its value does.
+
+    Returns:
+        Whether there may be no room for another state and the start of an episode.
+    """
+    k = log.length[copy]
+    log.begins[copy, k] = False
+    for feature in range(states.shape[1]):
+        log.states[copy, feature, k] = states[i, feature]
+    log.actions[copy, k] = action
+    log.rewards[copy, k] = reward
+    log.bootstraps[copy, k] = counts
+    log.length[copy] = k + 1
+    return bool(k + 3 > log.actions.shape[1])
+
+
+@register_jitable
+def copy_of(table: Table, copy: int) -> Table:
+    """What one copy has learned."""
     return Table(table.q_values[copy], table.visits[copy], table.best[copy])
 
 
 @register_jitable
-def _catch_up(forest: Forest, table: Table, log: Log, copy: int, tree: int, rule: Rule, scratch: Scratch) -> None:
+def catch_up(forest: Forest, table: Table, log: Log, copy: int, tree: int, rule: Rule, scratch: Scratch) -> None:
     """A tree goes through the states of a copy that it has not seen, and learns from transitions (Algorithm 2)."""
     following = scratch.following
     start, stop = log.learned[copy, tree], log.length[copy]
@@ -164,11 +204,10 @@ def _catch_up(forest: Forest, table: Table, log: Log, copy: int, tree: int, rule
 
 
 @register_jitable
-def _propose(table: Table, log: Log, seats: Seats, slot: int, tree: int, epsilons: Any) -> int:
-    """What a tree that has caught up proposes in a slot."""
-    leaf = log.leaves[seats.player[slot], tree]
-    counter = (seats.step[slot] * log.leaves.shape[1] + tree) * DRAWS_PER_CHOICE
-    return choose(table.q_values[leaf], epsilons[seats.episode[slot]], seats.key[slot], counter)
+def propose(table: Table, log: Log, copy: int, tree: int, epsilon: float, key: Any, step: int) -> int:
+    """What a tree that has caught up proposes at a step of an episode of a copy."""
+    counter = (step * log.leaves.shape[1] + tree) * DRAWS_PER_CHOICE
+    return choose(table.q_values[log.leaves[copy, tree]], epsilon, key, counter)
 
 
 @njit(nogil=True, cache=True)
@@ -188,9 +227,10 @@ def propose_one(
     for i in range(len(ids)):
         slot, tree = ids[i], voters[i]
         copy = seats.player[slot]
-        table = _copy_of(tables, copy)
-        _catch_up(forest, table, log, copy, tree, rule, scratch)
-        actions[i] = _propose(table, log, seats, slot, tree, epsilons)
+        table = copy_of(tables, copy)
+        catch_up(forest, table, log, copy, tree, rule, scratch)
+        epsilon = epsilons[seats.episode[slot]]
+        actions[i] = propose(table, log, copy, tree, epsilon, seats.key[slot], seats.step[slot])
     return actions
 
 
@@ -210,10 +250,11 @@ def propose_all(
     for i in range(len(ids)):
         slot = ids[i]
         copy = seats.player[slot]
-        table = _copy_of(tables, copy)
+        table = copy_of(tables, copy)
         for tree in range(len(forest.roots)):
-            _catch_up(forest, table, log, copy, tree, rule, scratch)
-            proposals[i, tree] = _propose(table, log, seats, slot, tree, epsilons)
+            catch_up(forest, table, log, copy, tree, rule, scratch)
+            epsilon = epsilons[seats.episode[slot]]
+            proposals[i, tree] = propose(table, log, copy, tree, epsilon, seats.key[slot], seats.step[slot])
     return proposals
 
 
@@ -221,12 +262,7 @@ def propose_all(
 def log_starts(log: Log, seats: Seats, ids: Any, states: Any) -> None:
     """Append the first state (n, n_features) of an episode in each of the slots ``ids`` (n,)."""
     for i in range(len(ids)):
-        copy = seats.player[ids[i]]
-        k = log.length[copy]
-        log.begins[copy, k] = True
-        for feature in range(states.shape[1]):  # a slice here would take numba seconds to compile
-            log.states[copy, feature, k] = states[i, feature]
-        log.length[copy] = k + 1
+        log_start(log, seats.player[ids[i]], states, i)
 
 
 @njit(nogil=True, cache=True)
@@ -248,16 +284,8 @@ def log_steps(
     """
     full = False
     for i in range(len(ids)):
-        copy = seats.player[ids[i]]
-        k = log.length[copy]
-        log.begins[copy, k] = False
-        for feature in range(states.shape[1]):
-            log.states[copy, feature, k] = states[i, feature]
-        log.actions[copy, k] = actions[i]
-        log.rewards[copy, k] = rewards[i]
-        log.bootstraps[copy, k] = bootstraps(terminated[i], truncated[i], rule)
-        log.length[copy] = k + 1
-        full |= k + 3 > log.actions.shape[1]
+        counts = bootstraps(terminated[i], truncated[i], rule)
+        full |= log_step(log, seats.player[ids[i]], actions[i], rewards[i], counts, states, i)
     return full
 
 
@@ -265,8 +293,8 @@ def log_steps(
 def learn_log(forest: Forest, tables: Table, log: Log, rule: Rule, scratch: Scratch) -> None:
     """Every tree learns from all that is in the log; the log is empty after."""
     for copy in range(len(log.length)):
-        table = _copy_of(tables, copy)
+        table = copy_of(tables, copy)
         for tree in range(len(forest.roots)):
-            _catch_up(forest, table, log, copy, tree, rule, scratch)
+            catch_up(forest, table, log, copy, tree, rule, scratch)
     log.learned[:] = 0
     log.length[:] = 0

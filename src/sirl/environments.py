@@ -56,10 +56,12 @@ class ArenaRecipe:
         slots = SLOTS[self.backend]
         simulator: Simulator
         if self.backend == "mujoco":
+            from sirl.simulators.direct import Direct
             from sirl.simulators.mujoco import MujocoSimulator
 
             simulator = MujocoSimulator(self.recipe.name, slots, max_steps=self.max_steps)
-        elif self.backend == "envpool":
+            return Arena(simulator, self.menu.values, Direct.of(self.recipe.name, self.max_steps))
+        if self.backend == "envpool":
             from sirl.simulators.envpool import EnvPoolSimulator
 
             simulator = EnvPoolSimulator(self.recipe.name, slots, self.max_steps)

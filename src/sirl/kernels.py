@@ -149,6 +149,28 @@ def bootstraps(terminated: bool, truncated: bool, rule: Rule) -> bool:
     return rule.after_truncation or not truncated
 
 
+@register_jitable
+def learn(
+    forest: Forest,
+    table: Table,
+    rule: Rule,
+    tree: int,
+    leaf: int,
+    action: int,
+    observation: Any,
+    reward: float,
+    terminated: bool,
+    truncated: bool,
+) -> int:
+    """Q-learning of a tree from one transition (Algorithm 3); the leaf that it led to."""
+    following = walk(forest, tree, observation)
+    target = reward
+    if bootstraps(terminated, truncated, rule):
+        target += rule.discount * table.best[following]
+    update(table, leaf, action, target, rule)
+    return following
+
+
 @njit(nogil=True, cache=True)
 def end_step(seats: Seats, book: Book, ids: Any, rewards: Any, terminated: Any, truncated: Any) -> Any:
     """Count a step of the slots ``ids`` (n,), and give a slot whose episode is over the next one.
@@ -220,9 +242,5 @@ def learn_each(
     """Q-learning of each tree from its own transition (Algorithm 3); ``leaves`` (n_slots,) move on."""
     for i in range(len(ids)):
         slot = ids[i]
-        following = walk(forest, seats.player[slot], observations[i])
-        target = rewards[i]
-        if bootstraps(terminated[i], truncated[i], rule):
-            target += rule.discount * table.best[following]
-        update(table, leaves[slot], actions[i], target, rule)
-        leaves[slot] = following
+        transition = (leaves[slot], actions[i], observations[i], rewards[i], terminated[i], truncated[i])
+        leaves[slot] = learn(forest, table, rule, seats.player[slot], *transition)

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl import catching_up, kernels
-from sirl.catching_up import make_log, make_scratch, repeat_table
+from sirl import catching_up, episodes, kernels
+from sirl.catching_up import all_vote_chances, make_log, make_scratch, repeat_table
+from sirl.episodes import Episodes
 from sirl.forest import Forest
-from sirl.kernels import Book, Rule, Seats, make_table
+from sirl.kernels import Book, Rule, Seats, Table, make_table
 from sirl.keys import Key, Keys, episode_seeds, fold_all
 from sirl.simulators import Ids, Simulator, Step
+from sirl.simulators.direct import Direct
 from sirl.voting import COUNTING, ELECTING
 
 _LOG_CAPACITY = 512
@@ -31,6 +33,8 @@ class Arena(NamedTuple):
     simulator: Simulator
     actions: NDArray[Any]
     """The menu, (n_actions, *action_shape)."""
+    direct: Direct | None = None
+    """The same task for compiled loops, if there is such a thing."""
 
     def close(self) -> None:
         """Let go of the simulator."""
@@ -148,6 +152,8 @@ class PlayResult(NamedTuple):
 def refine(arena: Arena, order: IndividualOrder) -> IndividualResult:
     """Individual phase (Algorithm 3): every tree learns alone; its mean return is its fitness."""
     keys = _episode_keys(order.key, order.individuals, order.learning)
+    if arena.direct is not None:
+        return _refine_directly(arena.direct, arena.actions, order, keys)
     slots = _Slots(arena.simulator, episode_seeds(keys), keys)
     players = _Alone(arena, order, slots)
     slots.run(players)
@@ -158,6 +164,8 @@ def refine(arena: Arena, order: IndividualOrder) -> IndividualResult:
 def collaborate(arena: Arena, order: CollaborativeOrder) -> CollaborativeResult:
     """Collaborative phase (Algorithm 2): all propose, a vote decides, all learn from the one transition."""
     keys = _episode_keys(order.key, order.copies, order.learning)
+    if arena.direct is not None and order.voting in ELECTING:
+        return _collaborate_directly(arena.direct, arena.actions, order, keys)
     slots = _Slots(arena.simulator, episode_seeds(keys), keys)
     players = _Together(arena, order, slots)
     slots.run(players)
@@ -168,6 +176,8 @@ def collaborate(arena: Arena, order: CollaborativeOrder) -> CollaborativeResult:
 
 def play(arena: Arena, order: PlayOrder) -> PlayResult:
     """Every tree on every one of its seeds, its leaves' actions as they are."""
+    if arena.direct is not None:
+        return _play_directly(arena.direct, order)
     slots = _Slots(arena.simulator, order.seeds.reshape(-1, 1), np.zeros((order.seeds.size, 1), dtype=np.uint64))
     slots.run(_Finished(order, slots))
     shape = order.seeds.shape
@@ -178,6 +188,71 @@ def _episode_keys(key: Key, players: NDArray[np.int64], learning: Learning) -> K
     """The key of every player's every episode, (n_players, n_episodes)."""
     numbers = np.arange(learning.first_episode, learning.first_episode + len(learning.epsilons))
     return fold_all(fold_all(key, players)[:, None], numbers)
+
+
+def _refine_directly(direct: Direct, actions: NDArray[Any], order: IndividualOrder, keys: Keys) -> IndividualResult:
+    """:func:`refine` in compiled loops, one tree after another."""
+    learning, table = order.learning, make_table(*order.knowledge)
+    played = _episodes(direct, keys, order.learning, np.repeat(np.arange(len(keys)), keys.shape[1]))
+    done, controls = 0, direct.controls(actions)
+    while done < keys.size:
+        done = episodes.learn_alone(direct.world, controls, order.forest, table, learning.rule, played, done)
+    knowledge = Knowledge(table.q_values, table.visits)
+    return IndividualResult(knowledge, played.returns.reshape(keys.shape), int(played.lengths.sum()))
+
+
+def _collaborate_directly(
+    direct: Direct, actions: NDArray[Any], order: CollaborativeOrder, keys: Keys
+) -> CollaborativeResult:
+    """:func:`collaborate` in compiled loops, one copy after another; for a vote that asks one tree only."""
+    forest, rule, controls = order.forest, order.learning.rule, direct.controls(actions)
+    tables = repeat_table(make_table(*order.knowledge), len(keys))
+    log = make_log(1, forest.weights.shape[1], forest.n_trees, _LOG_CAPACITY)
+    scratch = make_scratch(forest, _LOG_CAPACITY)
+    steps = 0
+    for copy, own in enumerate(keys):
+        one = slice(copy, copy + 1)
+        table = Table(tables.q_values[one], tables.visits[one], tables.best[one])
+        chances = all_vote_chances(own, direct.world.max_steps)
+        voters = ELECTING[order.voting](order.weights, chances.ravel()).reshape(chances.shape)
+        played = _episodes(direct, own, order.learning, np.zeros(own.size, dtype=np.int64))
+        done, what = 0, (direct.world, controls, forest, table, rule, log, scratch, voters, played)
+        while done < own.size:
+            done = episodes.learn_together(*what, done)
+        catching_up.learn_log(forest, table, log, rule, scratch)
+        steps += int(played.lengths.sum())
+    return CollaborativeResult(Knowledge(tables.q_values, tables.visits), steps)
+
+
+def _play_directly(direct: Direct, order: PlayOrder) -> PlayResult:
+    """:func:`play` in compiled loops."""
+    n_trees, n_episodes = shape = order.seeds.shape
+    nothing = np.zeros(order.seeds.size, dtype=np.uint64)
+    played = Episodes(
+        direct.starts(order.seeds.ravel()),
+        np.repeat(np.arange(n_trees), n_episodes),
+        nothing,
+        np.zeros(order.seeds.size),
+        np.zeros(order.seeds.size),
+        np.zeros(order.seeds.size, dtype=np.int64),
+    )
+    done, controls = 0, direct.controls(order.actions)
+    while done < order.seeds.size:
+        done = episodes.play_alone(direct.world, controls, order.forest, played, done)
+    return PlayResult(played.returns.reshape(shape), played.lengths.reshape(shape))
+
+
+def _episodes(direct: Direct, keys: Keys, learning: Learning, players: NDArray[np.int64]) -> Episodes:
+    """The episodes of some keys, (n_episodes,) or (n_players, n_episodes), one after another."""
+    n_players = keys.size // len(learning.epsilons)
+    return Episodes(
+        direct.starts(episode_seeds(keys).ravel()),
+        players,
+        keys.ravel(),
+        np.tile(learning.epsilons, n_players),
+        np.zeros(keys.size),
+        np.zeros(keys.size, dtype=np.int64),
+    )
 
 
 class _Players(Protocol):

@@ -33,7 +33,7 @@ from sirl.phases import (
 )
 from sirl.spaces import Menu, Task, make_menu
 from sirl.tree import Tree
-from sirl.voting import weigh
+from sirl.voting import ELECTING, weigh
 
 _Order = TypeVar("_Order")
 _Result = TypeVar("_Result")
@@ -47,11 +47,13 @@ class Problem(NamedTuple):
     seed: int
     menu: Menu
     grammar: Grammar
+    lockstep: bool
+    """A worker's episodes share the cost of a call, so that few large orders are best; else many small ones are."""
 
 
-def make_problem(task: Task, settings: Settings, seed: int) -> Problem:
+def make_problem(task: Task, settings: Settings, seed: int, lockstep: bool = True) -> Problem:
     """The problem of training on a task."""
-    return Problem(task, settings, seed, make_menu(task, settings), make_grammar(task, settings))
+    return Problem(task, settings, seed, make_menu(task, settings), make_grammar(task, settings), lockstep)
 
 
 class Spent(NamedTuple):
@@ -149,9 +151,8 @@ class _Group:
         """Every tree plays ``episodes`` alone (Algorithm 3); the returns, (n_trees, n_episodes)."""
         key = root(self.problem.seed, stream, self.generation)
         all_trees = IndividualOrder(self.forest, self.knowledge, self.valid, self._learning(episodes), key)
-        # Few parts have many trees in lockstep; two for each worker make up for one that is slower.
-        n_parts = 1 if self.engine.workers == 1 else 2 * self.engine.workers
-        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, n_parts)]
+        # More parts than workers make up for a worker that is slower.
+        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, self._parts(2, 8))]
         try:
             results = _map(self.engine, refine, orders, self.problem)
         except EnvironmentFailure as failure:
@@ -179,7 +180,7 @@ class _Group:
                 learning,
                 root(self.problem.seed, Stream.COLLABORATIVE, self.generation),
             )
-            for a, b in _cut(n_copies, self.engine.workers)
+            for a, b in _cut(n_copies, self._parts(1, n_copies if settings.voting in ELECTING else 1))
         ]
         results = _map(self.engine, collaborate, orders, self.problem)
         # The paper's parallel scheme: each tree becomes the mean of its copies.
@@ -190,6 +191,11 @@ class _Group:
         self.spent_collaborative = self.spent_collaborative.plus(
             n_copies * len(iterations), sum(r.steps for r in results)
         )
+
+    def _parts(self, in_lockstep: int, otherwise: int) -> int:
+        """Into how many orders a phase is cut, by how many for each worker are good."""
+        workers = self.engine.workers
+        return 1 if workers == 1 else workers * (in_lockstep if self.problem.lockstep else otherwise)
 
     def _find_culprit(self, failure: EnvironmentFailure, orders: Sequence[IndividualOrder]) -> EnvironmentFailure:
         """The failure as it happens to one individual alone, by name, if it happens again."""

@@ -67,8 +67,8 @@ class Training:
         recipe = make_recipe(env, env_options)
         self.settings = preset_settings(recipe.name, method).replace(**settings)
         self.task = inspect(recipe, features, actions)
-        self.problem = make_problem(self.task, self.settings, seed)
         backend = choose_backend(recipe, simulator)
+        self.problem = make_problem(self.task, self.settings, seed, lockstep=backend != "mujoco")
         self.config = Config(
             env=recipe.name,
             method=method,

@@ -121,12 +121,14 @@ def _measure(bench: Bench, repetitions: int) -> tuple[dict[str, list[Time]], dic
         steps: dict[str, int] = {}
         for n in _WORKERS:
             engine = stack.enter_context(bench.engine(n))
+            ours = bench.first_generation(engine)
             for call in bench.recorded(first_state(bench.problem), n):
-                phase = _PHASES.get(call.function.__name__)
-                if phase is None:
+                name = call.function.__name__
+                if name not in _PHASES:
                     continue
+                phase, orders = _PHASES[name], ours[name].orders
                 raw_engine = stack.enter_context(bench.raw_engine(n, call.tapes))
                 steps[phase] = sum(tape.steps for tape in call.tapes)
-                sides[f"{phase} {n}"] = partial(time_of, partial(engine.map, call.function, call.orders), n)
+                sides[f"{phase} {n}"] = partial(time_of, partial(engine.map, call.function, orders), n)
                 sides[f"raw {phase} {n}"] = partial(replay_all, raw_engine, range(len(call.tapes)))
         return take_turns(sides, repetitions), steps

@@ -21,8 +21,8 @@ from sirl.benchmarking.measure import Time, time_of
 from sirl.engine import Engine
 from sirl.phases import Arena
 from sirl.simulators import Ids, Simulator, Step
+from sirl.simulators.library import stop_timers
 from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, load_model, silence_mujoco
-from sirl.simulators.timers import stop_timers
 
 Floats = NDArray[np.float64]
 

@@ -36,8 +36,9 @@ class Bench(NamedTuple):
     def of(env_id: str, simulator: Any = "auto", **settings: Any) -> Bench:
         """A task with the settings of SIRL-LB, some of them changed."""
         recipe = make_recipe(env_id)
-        problem = make_problem(inspect(recipe), preset_settings(env_id, "sirl-lb").replace(**settings), seed=0)
-        return Bench(recipe, problem, choose_backend(recipe, simulator))
+        backend = choose_backend(recipe, simulator)
+        chosen = preset_settings(env_id, "sirl-lb").replace(**settings)
+        return Bench(recipe, make_problem(inspect(recipe), chosen, 0, lockstep=backend != "mujoco"), backend)
 
     def engine(self, workers: int) -> Engine[Arena]:
         """As :class:`sirl.Training` makes it."""
@@ -55,10 +56,10 @@ class Bench(NamedTuple):
         return {call.function.__name__: call for call in watched.calls}
 
     def recorded(self, before: State, workers: int) -> list[Call]:
-        """The phases of a generation as they are cut for so many workers, run here and recorded."""
+        """The phases of a generation in lockstep as they are cut for so many workers, run here and recorded."""
         with self.engine(1) as engine:
             watched = Watched(engine, records=True, workers=workers)
-            next_generation(before, self.problem, watched)
+            next_generation(before, self.problem._replace(lockstep=True), watched)
         return watched.calls
 
 

@@ -18,12 +18,13 @@ import numpy as np
 from gymnasium.utils import seeding
 from mujoco.batch import Batch
 from numba import njit
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from sirl.errors import SirlError, did_you_mean
 from sirl.simulators import Ids, Step
+from sirl.simulators.library import stop_timers
 from sirl.simulators.seeding import first_uniforms
-from sirl.simulators.timers import stop_timers
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -31,7 +32,7 @@ Actions = NDArray[Any]
 
 _ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
 # MuJoCo's warnings of a broken state, which it then silently sets back: BADQPOS, BADQVEL, BADQACC, BADCTRL.
-_DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
+DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADCTRL) + 1)
 # How a task knows that its body has fallen.
 _NEVER, _PENDULUM, _HOPPER, _WALKER = range(4)
 
@@ -46,8 +47,8 @@ class Overlay:
     """Physics steps for each action."""
     noise: float = 0.0
     """An episode starts uniformly so far around the model's default positions and velocities."""
-    start: Callable[[np.random.Generator, Floats, Floats], None] | None = None
-    """Where that is not so: changes one slot's default ``qpos`` (nq,) and ``qvel`` (nv,) in place."""
+    starts: Callable[[mujoco.MjModel, NDArray[np.int64]], Floats] | None = None
+    """Where that is not so: from seeds (n,) to positions and then velocities, (n, nq + nv)."""
     control_cost: float = 0.0
     """Cost of the sum of an action's squares."""
     forward: float = 0.0
@@ -62,27 +63,52 @@ class Overlay:
     """When the episode is over."""
 
 
-def _cheetah_start(rng: np.random.Generator, qpos: Floats, qvel: Floats) -> None:
-    qpos += rng.uniform(-0.1, 0.1, qpos.size)
-    qvel += 0.1 * rng.standard_normal(qvel.size)
+def _noisy_starts(model: mujoco.MjModel, seeds: NDArray[np.int64], noise: float) -> Floats:
+    default = _default(model)
+    return np.asarray(default + _stretch(first_uniforms(seeds, len(default)), noise))
 
 
-def _reacher_start(rng: np.random.Generator, qpos: Floats, qvel: Floats) -> None:
+def _cheetah_starts(model: mujoco.MjModel, seeds: NDArray[np.int64]) -> Floats:
+    starts = np.tile(_default(model), (len(seeds), 1))
+    for start, seed in zip(starts, seeds.tolist(), strict=True):
+        rng, _ = seeding.np_random(seed)
+        start[: model.nq] += rng.uniform(-0.1, 0.1, model.nq)
+        start[model.nq :] += 0.1 * rng.standard_normal(model.nv)
+    return starts
+
+
+def _reacher_starts(model: mujoco.MjModel, seeds: NDArray[np.int64], tries: int = 8) -> Floats:
     """The last two joints place the target: at rest, uniformly in the disc that the arm reaches."""
-    qpos += rng.uniform(-0.1, 0.1, qpos.size)
-    while True:
-        target = rng.uniform(-0.2, 0.2, 2)
-        if np.linalg.norm(target) < 0.2:
-            break
-    qpos[-2:] = target
-    qvel += rng.uniform(-0.005, 0.005, qvel.size)
-    qvel[-2:] = 0
+    nq, nv, rows = model.nq, model.nv, np.arange(len(seeds))
+    draws = first_uniforms(seeds, nq + 2 * tries + nv)
+    targets = _stretch(draws[:, nq : nq + 2 * tries].reshape(-1, tries, 2), 0.2)
+    inside = np.sqrt(np.vecdot(targets, targets)) < 0.2
+    taken = inside.argmax(axis=1)
+    speeds = np.take_along_axis(draws, (nq + 2 * (taken + 1))[:, None] + np.arange(nv), axis=1)
+    starts = np.asarray(
+        _default(model) + np.concatenate([_stretch(draws[:, :nq], 0.1), _stretch(speeds, 0.005)], axis=1)
+    )
+    starts[:, nq - 2 : nq] = targets[rows, taken]
+    starts[:, -2:] = 0
+    unlucky = ~inside.any(axis=1)
+    if unlucky.any():
+        starts[unlucky] = _reacher_starts(model, seeds[unlucky], 2 * tries)
+    return starts
+
+
+def _default(model: mujoco.MjModel) -> Floats:
+    return np.concatenate([model.qpos0, np.zeros(model.nv)])
+
+
+def _stretch(draws: Floats, bound: float) -> Floats:
+    """Draws in [0, 1) as NumPy's ``uniform(-bound, bound)`` makes use of them."""
+    return -bound + (bound - -bound) * draws
 
 
 SUPPORTED: dict[str, Overlay] = {
     "InvertedPendulum-v4": Overlay("inverted_pendulum.xml", 2, noise=0.01, alive=1.0, fall=_PENDULUM),
     "Swimmer-v4": Overlay("swimmer.xml", 4, noise=0.1, control_cost=1e-4, forward=1.0, hidden=2),
-    "Reacher-v4": Overlay("reacher.xml", 2, start=_reacher_start),
+    "Reacher-v4": Overlay("reacher.xml", 2, starts=_reacher_starts, control_cost=1.0),
     "Hopper-v4": Overlay(
         "hopper.xml",
         4,
@@ -105,18 +131,31 @@ SUPPORTED: dict[str, Overlay] = {
         speed_bound=10.0,
         fall=_WALKER,
     ),
-    "HalfCheetah-v4": Overlay("half_cheetah.xml", 5, start=_cheetah_start, control_cost=0.1, forward=1.0, hidden=1),
+    "HalfCheetah-v4": Overlay("half_cheetah.xml", 5, starts=_cheetah_starts, control_cost=0.1, forward=1.0, hidden=1),
 }
 """The tasks that ``MujocoSimulator`` plays, by Gymnasium id."""
 
 
 def load_model(env_id: str) -> mujoco.MjModel:
     """The model of a task of ``SUPPORTED``."""
-    return _load(SUPPORTED[env_id])
+    return mujoco.MjModel.from_xml_path(str(_ASSETS / SUPPORTED[env_id].xml))
 
 
-def _load(task: Overlay) -> mujoco.MjModel:
-    return mujoco.MjModel.from_xml_path(str(_ASSETS / task.xml))
+def time_limit(env_id: str, max_steps: int | None) -> int:
+    """Steps after which an episode is truncated: Gymnasium's limit, or ``max_steps`` if that is less."""
+    limit = gym.registry[env_id].max_episode_steps
+    assert limit is not None
+    return limit if max_steps is None else min(max_steps, limit)
+
+
+def draw_starts(task: Overlay, model: mujoco.MjModel, seeds: NDArray[np.int64]) -> Floats:
+    """Where episodes with these ``seeds`` (n,) start: positions and then velocities, (n, nq + nv)."""
+    return _noisy_starts(model, seeds, task.noise) if task.starts is None else task.starts(model, seeds)
+
+
+def control_costs(task: Overlay, actions: Actions) -> Floats:
+    """What ``actions`` (n, nu) cost, (n,), in the precision that they have."""
+    return np.asarray(task.control_cost * np.square(actions).sum(axis=1), dtype=np.float64)
 
 
 class _Views(NamedTuple):
@@ -137,18 +176,17 @@ class _Views(NamedTuple):
 class _Physics:
     """A batch of simulations, read and written by slots."""
 
-    def __init__(self, task: Overlay, n_slots: int, n_threads: int):
-        self.model = _load(task)
+    def __init__(self, env_id: str, n_slots: int, n_threads: int):
+        task = SUPPORTED[env_id]
+        self.model = load_model(env_id)
         self.batch = Batch(self.model, n_slots, n_threads)
         self.frame_skip = task.frame_skip
-        self.dt: float = self.model.opt.timestep * task.frame_skip
         # Live views, (n_slots, ...), current after every call of the batch.
         self.qpos: Floats = self.batch.bind("qpos")
         self.qvel: Floats = self.batch.bind("qvel")
         self.ctrl: Floats = self.batch.bind("ctrl")
         states: Floats = self.batch.state
-        self.views = _Views(states, states[0].copy(), self.qpos, self.qvel, self.batch.warning[:, _DIVERGED, 1])
-        self.n_coordinates = int(self.model.nq + self.model.nv)
+        self.views = _Views(states, states[0].copy(), self.qpos, self.qvel, self.batch.warning[:, DIVERGED, 1])
 
     def step(self, ids: Ids, actions: Actions) -> None:
         """Hold ``actions`` (n, nu) for ``frame_skip`` steps of the physics."""
@@ -158,9 +196,8 @@ class _Physics:
 
 
 @njit(nogil=True, cache=True)
-def _start(views: _Views, elapsed: Any, ids: Any, draws: Any, noise: float) -> None:
-    """Put the slots ``ids`` (n,) into the model's default state, with noise by draws (n, nq + nv) if there are any."""
-    low, span = -noise, noise - -noise
+def _start(views: _Views, elapsed: Any, ids: Any, starts: Any) -> None:
+    """Begin in each of the slots ``ids`` (n,) at its row of starts (n, nq + nv)."""
     for i in range(len(ids)):
         slot = ids[i]
         elapsed[slot] = 0
@@ -168,19 +205,16 @@ def _start(views: _Views, elapsed: Any, ids: Any, draws: Any, noise: float) -> N
             views.warnings[slot, kind] = 0
         for j in range(len(views.default)):
             views.states[slot, j] = views.default[j]
-        if draws.shape[1] > 0:
-            nq = views.qpos.shape[1]
-            for j in range(nq):
-                views.qpos[slot, j] += low + span * draws[i, j]
-            for j in range(views.qvel.shape[1]):
-                views.qvel[slot, j] += low + span * draws[i, nq + j]
+        nq = views.qpos.shape[1]
+        for j in range(nq):
+            views.qpos[slot, j] = starts[i, j]
+        for j in range(views.qvel.shape[1]):
+            views.qvel[slot, j] = starts[i, nq + j]
 
 
 @njit(nogil=True, cache=True)
 def _count(views: _Views, elapsed: Any, max_steps: int, ids: Any) -> Any:
     """Count a step of the slots ``ids`` (n,): which are at their last (n,), and which have a state that broke (n,).
-
-    A broken state has a warning or a number that is none.
 
     Returns:
         Truncated, broken, and whether any are.
@@ -192,16 +226,22 @@ def _count(views: _Views, elapsed: Any, max_steps: int, ids: Any) -> Any:
         slot = ids[i]
         elapsed[slot] += 1
         truncated[i] = elapsed[slot] >= max_steps
-        well = True
-        for kind in range(views.warnings.shape[1]):
-            well &= views.warnings[slot, kind] == 0
-        for j in range(views.qpos.shape[1]):
-            well &= bool(np.isfinite(views.qpos[slot, j]))
-        for j in range(views.qvel.shape[1]):
-            well &= bool(np.isfinite(views.qvel[slot, j]))
-        broken[i] = not well
-        any_broken |= not well
+        broken[i] = is_broken(views.qpos, views.qvel, views.warnings, slot)
+        any_broken |= broken[i]
     return truncated, broken, any_broken
+
+
+@register_jitable
+def is_broken(qpos: Any, qvel: Any, warnings: Any, slot: int) -> bool:
+    """Whether a state has a warning or a number that is none."""
+    well = True
+    for kind in range(warnings.shape[1]):
+        well &= warnings[slot, kind] == 0
+    for j in range(qpos.shape[1]):
+        well &= bool(np.isfinite(qpos[slot, j]))
+    for j in range(qvel.shape[1]):
+        well &= bool(np.isfinite(qvel[slot, j]))
+    return not well
 
 
 class _Rulebook(Protocol):
@@ -224,81 +264,104 @@ class _Rulebook(Protocol):
         ...
 
 
-class _Body:
-    """A body that is to stay upright, or to move forward."""
+class BodyRules(NamedTuple):
+    """What a body sees and earns, and when it has fallen; for the meaning see `Overlay`."""
 
-    def __init__(self, task: Overlay, physics: _Physics):
-        self._qpos, self._qvel = physics.qpos, physics.qvel
-        self._control_cost, self._forward = task.control_cost, task.forward
-        self._nothing = np.zeros(len(self._qpos))
-        self._rules = _BodyRules(physics.dt, task.forward, task.alive, task.hidden, task.speed_bound, task.fall)
-
-    def place(self, ids: Ids) -> None:
-        pass
-
-    def observe(self, ids: Ids) -> Floats:
-        observations: Floats = _observe_body(self._qpos, self._qvel, ids, self._rules)
-        return observations
-
-    def before(self, ids: Ids, actions: Actions) -> Floats:  # noqa: ARG002
-        return np.asarray(self._qpos[ids, 0]) if self._forward else self._nothing
-
-    def after(self, ids: Ids, before: Floats, actions: Actions) -> tuple[Floats, Floats, Flags]:
-        costs = self._control_cost * np.square(actions).sum(axis=1) if self._control_cost else self._nothing
-        return _judge_body(self._qpos, self._qvel, ids, before, costs, self._rules)  # type: ignore[no-any-return]
-
-
-class _BodyRules(NamedTuple):
     dt: float
+    """Seconds of a step."""
     forward: float
     alive: float
     hidden: int
     speed_bound: float
     fall: int
 
+    @staticmethod
+    def of(task: Overlay, model: mujoco.MjModel) -> BodyRules:
+        """The rules of a task."""
+        dt = model.opt.timestep * task.frame_skip
+        return BodyRules(dt, task.forward, task.alive, task.hidden, task.speed_bound, task.fall)
+
+
+@register_jitable
+def observe_body(qpos: Any, qvel: Any, slot: int, rules: BodyRules, observations: Any, i: int) -> None:
+    """Write what the body of a slot sees to row ``i`` of observations (n, n_features)."""
+    n_positions = qpos.shape[1] - rules.hidden
+    for j in range(n_positions):
+        observations[i, j] = qpos[slot, rules.hidden + j]
+    for j in range(qvel.shape[1]):
+        speed = min(max(qvel[slot, j], -rules.speed_bound), rules.speed_bound)
+        observations[i, n_positions + j] = speed
+
+
+@register_jitable
+def reward_body(qpos: Any, slot: int, before: float, cost: float, rules: BodyRules) -> float:
+    """What a step earns that began at the position ``before`` and took an action of some cost."""
+    velocity = (qpos[slot, 0] - before) / rules.dt
+    return rules.forward * velocity + rules.alive - cost  # type: ignore[no-any-return]
+
+
+@register_jitable
+def has_fallen(qpos: Any, qvel: Any, slot: int, rules: BodyRules) -> bool:
+    """Whether the episode of a slot is over."""
+    if rules.fall == _PENDULUM:
+        return bool(abs(qpos[slot, 1]) > 0.2)
+    if rules.fall == _HOPPER:
+        calm = True
+        for j in range(2, qpos.shape[1]):
+            calm &= abs(qpos[slot, j]) < 100.0
+        for j in range(qvel.shape[1]):
+            calm &= abs(qvel[slot, j]) < 100.0
+        return not (calm and qpos[slot, 1] > 0.7 and abs(qpos[slot, 2]) < 0.2)
+    if rules.fall == _WALKER:
+        return not (0.8 < qpos[slot, 1] < 2.0 and abs(qpos[slot, 2]) < 1.0)
+    return False
+
 
 @njit(nogil=True, cache=True)
-def _observe_body(qpos: Any, qvel: Any, ids: Any, rules: _BodyRules) -> Any:
-    n_positions, n_velocities = qpos.shape[1] - rules.hidden, qvel.shape[1]
-    observations = np.empty((len(ids), n_positions + n_velocities))
+def _observe_bodies(qpos: Any, qvel: Any, ids: Any, rules: BodyRules) -> Any:
+    observations = np.empty((len(ids), qpos.shape[1] - rules.hidden + qvel.shape[1]))
     for i in range(len(ids)):
-        slot = ids[i]
-        for j in range(n_positions):
-            observations[i, j] = qpos[slot, rules.hidden + j]
-        for j in range(n_velocities):
-            speed = min(max(qvel[slot, j], -rules.speed_bound), rules.speed_bound)
-            observations[i, n_positions + j] = speed
+        observe_body(qpos, qvel, ids[i], rules, observations, i)
     return observations
 
 
 @njit(nogil=True, cache=True)
-def _judge_body(qpos: Any, qvel: Any, ids: Any, before: Any, costs: Any, rules: _BodyRules) -> Any:
-    observations = _observe_body(qpos, qvel, ids, rules)
+def _judge_bodies(qpos: Any, qvel: Any, ids: Any, before: Any, costs: Any, rules: BodyRules) -> Any:
     rewards = np.empty(len(ids))
-    terminated = np.zeros(len(ids), dtype=np.bool_)
+    terminated = np.empty(len(ids), dtype=np.bool_)
     for i in range(len(ids)):
-        slot = ids[i]
-        velocity = (qpos[slot, 0] - before[i]) / rules.dt
-        rewards[i] = rules.forward * velocity + rules.alive - costs[i]
-        if rules.fall == _PENDULUM:
-            terminated[i] = abs(qpos[slot, 1]) > 0.2
-        elif rules.fall == _HOPPER:
-            calm = True
-            for j in range(2, qpos.shape[1]):
-                calm &= abs(qpos[slot, j]) < 100.0
-            for j in range(qvel.shape[1]):
-                calm &= abs(qvel[slot, j]) < 100.0
-            terminated[i] = not (calm and qpos[slot, 1] > 0.7 and abs(qpos[slot, 2]) < 0.2)
-        elif rules.fall == _WALKER:
-            terminated[i] = not (0.8 < qpos[slot, 1] < 2.0 and abs(qpos[slot, 2]) < 1.0)
-    return observations, rewards, terminated
+        rewards[i] = reward_body(qpos, ids[i], before[i], costs[i], rules)
+        terminated[i] = has_fallen(qpos, qvel, ids[i], rules)
+    return _observe_bodies(qpos, qvel, ids, rules), rewards, terminated
 
 
-class _Reacher:
-    """An arm that is to bring its fingertip to a target."""
+class _Bodies:
+    """Bodies that are to stay upright, or to move forward."""
 
-    def __init__(self, physics: _Physics):
-        self._physics = physics
+    def __init__(self, task: Overlay, physics: _Physics):
+        self._task, self._qpos, self._qvel = task, physics.qpos, physics.qvel
+        self._rules = BodyRules.of(task, physics.model)
+
+    def place(self, ids: Ids) -> None:
+        pass
+
+    def observe(self, ids: Ids) -> Floats:
+        observations: Floats = _observe_bodies(self._qpos, self._qvel, ids, self._rules)
+        return observations
+
+    def before(self, ids: Ids, actions: Actions) -> Floats:  # noqa: ARG002
+        return np.asarray(self._qpos[ids, 0])
+
+    def after(self, ids: Ids, before: Floats, actions: Actions) -> tuple[Floats, Floats, Flags]:
+        costs = control_costs(self._task, actions)
+        return _judge_bodies(self._qpos, self._qvel, ids, before, costs, self._rules)  # type: ignore[no-any-return]
+
+
+class _Reachers:
+    """Arms that are to bring their fingertip to a target."""
+
+    def __init__(self, task: Overlay, physics: _Physics):
+        self._task, self._physics = task, physics
         self._fingertip: Floats = physics.batch.body("fingertip").xpos
         self._target: Floats = physics.batch.body("target").xpos
 
@@ -314,7 +377,7 @@ class _Reacher:
         """The reward: v4 measures the distance before the action."""
         gap = self._gap(ids)
         # Gymnasium's norm of one row is the root of a BLAS dot product: vecdot is that same product, row by row.
-        rewards: Floats = -np.sqrt(np.vecdot(gap, gap)) - np.square(actions).sum(axis=1)
+        rewards: Floats = -np.sqrt(np.vecdot(gap, gap)) - control_costs(self._task, actions)
         return rewards
 
     def after(self, ids: Ids, before: Floats, actions: Actions) -> tuple[Floats, Floats, Flags]:  # noqa: ARG002
@@ -343,12 +406,11 @@ class MujocoSimulator:
         self.n_slots = n_slots
         self._env_id = env_id
         self._task = SUPPORTED[env_id]
-        self._physics = _Physics(self._task, n_slots, n_threads)
-        self._rules: _Rulebook = _Reacher(self._physics) if env_id == "Reacher-v4" else _Body(self._task, self._physics)
+        self._physics = _Physics(env_id, n_slots, n_threads)
+        rulebook = _Reachers if env_id == "Reacher-v4" else _Bodies
+        self._rules: _Rulebook = rulebook(self._task, self._physics)
         self._elapsed = np.zeros(n_slots, np.int64)
-        time_limit = gym.registry[env_id].max_episode_steps
-        assert time_limit is not None
-        self._max_steps = time_limit if max_steps is None else min(max_steps, time_limit)
+        self._max_steps = time_limit(env_id, max_steps)
 
     def expect(self, seeds: NDArray[np.int64]) -> None:
         """Nothing to prepare: starts are drawn at reset."""
@@ -356,12 +418,7 @@ class MujocoSimulator:
     def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> Floats:
         """Start an episode in each slot, from ``seeds`` (n,); return first observations (n, n_features)."""
         physics = self._physics
-        draws = first_uniforms(seeds, physics.n_coordinates if self._task.start is None else 0)
-        _start(physics.views, self._elapsed, ids, draws, self._task.noise)
-        if self._task.start is not None:
-            for slot, seed in zip(ids.tolist(), seeds.tolist(), strict=True):
-                rng, _ = seeding.np_random(seed)
-                self._task.start(rng, physics.qpos[slot], physics.qvel[slot])
+        _start(physics.views, self._elapsed, ids, draw_starts(self._task, physics.model, seeds))
         self._rules.place(ids)
         return self._rules.observe(ids)
 
@@ -387,7 +444,7 @@ class MujocoSimulator:
 
 def has_diverged(data: mujoco.MjData) -> bool:
     """Whether MuJoCo has lost a simulation's state since its reset."""
-    return bool(data.warning.number[_DIVERGED].any())
+    return bool(data.warning.number[DIVERGED].any())
 
 
 def silence_mujoco() -> None:

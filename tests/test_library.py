@@ -3,8 +3,8 @@
 import mujoco
 import numpy as np
 
+from sirl.simulators.library import stop_timers
 from sirl.simulators.mujoco import load_model
-from sirl.simulators.timers import stop_timers
 
 
 def walk(clock_runs):

@@ -1,0 +1,184 @@
+"""Physics inside compiled loops: bit-equal to Gymnasium, and whole phases bit-equal to those in lockstep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.utils import seeding
+from numba import njit
+
+import sirl
+from sirl import phases
+from sirl.environments import ArenaRecipe, inspect, make_recipe
+from sirl.grammar import translate
+from sirl.keys import Key
+from sirl.phases import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
+from sirl.population import make_problem
+from sirl.simulators import direct, library
+from sirl.simulators.direct import Direct, advance, begin
+from sirl.simulators.gymnasium import make_environment
+from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, draw_starts, load_model
+
+SEEDS = np.array([7, 2**63 - 1, 2**32, 123_456_789_012_345, 0])
+
+
+@njit
+def trace(world, controls, start, observations, rewards, terminated):
+    """Take the controls one after the other until the episode ends; how many were taken."""
+    begin(world, start)
+    observations[0] = world.observation[0]
+    for k in range(len(rewards)):
+        rewards[k], terminated[k], _ = advance(world, controls, k)
+        observations[k + 1] = world.observation[0]
+        if terminated[k]:
+            return k + 1
+    return len(rewards)
+
+
+def play(task: Direct, seed: int, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Observations, rewards and ends of an episode."""
+    n = len(actions)
+    out = np.zeros((n + 1, task.world.observation.shape[1])), np.zeros(n), np.zeros(n, np.bool_)
+    taken = trace(task.world, task.controls(actions), task.starts(np.array([seed]))[0], *out)
+    return out[0][: taken + 1], out[1][:taken], out[2][:taken]
+
+
+def menu(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    return (2 * rng.integers(0, 7, shape) / 6 - 1).astype(np.float32)
+
+
+def gentle(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Float64, and so small that hopper and walker fall later and faster."""
+    return rng.uniform(-0.05, 0.05, shape)
+
+
+@pytest.mark.parametrize("draw", [menu, gentle])
+@pytest.mark.parametrize("env_id", SUPPORTED)
+def test_bit_equal_to_gymnasium(env_id, draw):
+    task, environment, rng = Direct.of(env_id), make_environment(env_id), np.random.default_rng(3)
+    assert task is not None
+    limit = task.world.max_steps
+    for seed in SEEDS[:1] if env_id in ("Swimmer-v4", "HalfCheetah-v4") else SEEDS:
+        actions = draw(rng, (limit, environment.action_space.shape[0]))
+        observations, rewards, terminated = play(task, seed, actions)
+        first, _ = environment.reset(seed=int(seed))
+        steps = [environment.step(action) for action in actions[: len(rewards)]]
+        assert observations.tobytes() == np.stack([first, *(step[0] for step in steps)]).tobytes()
+        assert rewards.tobytes() == np.array([step[1] for step in steps], np.float64).tobytes()
+        assert terminated.tolist() == [step[2] for step in steps]
+        assert steps[-1][2] or steps[-1][3], "the episode was played to its end"
+
+
+def reacher_start(rng: np.random.Generator) -> np.ndarray:
+    """As Gymnasium draws it."""
+    qpos = rng.uniform(-0.1, 0.1, 4)
+    while np.linalg.norm(target := rng.uniform(-0.2, 0.2, 2)) >= 0.2:
+        pass
+    return np.concatenate([qpos[:2], target, rng.uniform(-0.005, 0.005, 4)[:2], [0, 0]])
+
+
+def test_a_reacher_start_after_many_misses():
+    """Of 2,000 targets some are drawn more often than there is room for at first."""
+    seeds = np.random.default_rng(0).integers(2**63 - 1, size=2000)
+    expected = np.array([reacher_start(seeding.np_random(seed)[0]) for seed in seeds.tolist()])
+    starts = draw_starts(SUPPORTED["Reacher-v4"], load_model("Reacher-v4"), seeds)
+    np.testing.assert_array_equal(starts, expected)
+    few = SUPPORTED["Reacher-v4"].starts(load_model("Reacher-v4"), seeds, 1)
+    np.testing.assert_array_equal(few, expected)
+
+
+def parts(result: Any) -> list[bytes]:
+    """The bits of all that a phase gave."""
+    if isinstance(result, tuple):
+        return [bits for part in result for bits in parts(part)]
+    return [np.asarray(result).tobytes()]
+
+
+def both(arena: Arena, run: Any, order: Any) -> list[list[bytes]]:
+    assert arena.direct is not None
+    return [parts(run(one, order)) for one in (arena, Arena(arena.simulator, arena.actions))]
+
+
+def grown(env_id: str, **settings: Any) -> tuple[Arena, Any, Knowledge]:
+    """An arena, and the first trees of a population with random leaves."""
+    recipe = make_recipe(env_id)
+    chosen = sirl.preset_settings(env_id, "sirl-lb").replace(population=40, **settings)
+    problem = make_problem(inspect(recipe), chosen, seed=0)
+    codons = np.random.default_rng(0).integers(0, 40_000, (40, 1000), dtype=np.uint16)
+    forest, _ = translate(codons, problem.grammar)
+    q_values = np.random.default_rng(1).uniform(-1, 1, (forest.n_leaves, len(problem.menu.values)))
+    visits = np.zeros(q_values.shape if settings else (0, 0), np.int64)
+    return ArenaRecipe(recipe, problem.menu, "mujoco", 80)(), forest, Knowledge(q_values, visits)
+
+
+RULES = [phases.Rule(0.1, False, 0.9, False, True), phases.Rule(0.1, True, 0.9, True, False)]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("env_id", SUPPORTED)
+def test_phases_are_bit_equal_to_those_in_lockstep(env_id, rule, monkeypatch):
+    monkeypatch.setattr(phases, "_LOG_CAPACITY", 64)  # full in the middle of an episode
+    arena, forest, knowledge = grown(env_id, **({"learning_rate_rule": "1/visits"} if rule.by_visits else {}))
+    learning = Learning(rule, np.array([0.3, 0.05, 0.0]), 4)
+    individual = IndividualOrder(forest, knowledge, 3 + np.arange(forest.n_trees), learning, Key(5))
+    directly, in_lockstep = both(arena, phases.refine, individual)
+    assert directly == in_lockstep
+    for voting in ("random", "leader", "majority"):
+        weights = np.linspace(0.1, 1, forest.n_trees)
+        order = CollaborativeOrder(forest, knowledge, np.array([2, 5]), weights, voting, learning, Key(6))
+        directly, in_lockstep = both(arena, phases.collaborate, order)
+        assert directly == in_lockstep
+    actions = arena.actions[knowledge.q_values.argmax(axis=1)]
+    played = PlayOrder(forest, actions, np.arange(3 * forest.n_trees).reshape(-1, 3))
+    directly, in_lockstep = both(arena, phases.play, played)
+    assert directly == in_lockstep
+
+
+def test_divergence_is_bit_equal_too(monkeypatch, tmp_path, capfd):
+    monkeypatch.chdir(tmp_path)
+    hopper = SUPPORTED["Hopper-v4"]
+
+    def starts(model: Any, seeds: np.ndarray) -> np.ndarray:
+        rows = draw_starts(hopper, model, seeds)
+        rows[seeds % 3 == 0, model.nq :] = 1e200
+        return rows
+
+    monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(hopper, starts=starts))
+    arena, forest, knowledge = grown("Hopper-v4")
+    learning = Learning(RULES[0], np.array([0.3, 0.05, 0.0]), 4)
+    order = IndividualOrder(forest, knowledge, np.arange(forest.n_trees), learning, Key(5))
+    directly, in_lockstep = both(arena, phases.refine, order)
+    assert directly == in_lockstep
+    returns = phases.refine(arena, order).returns
+    assert np.isneginf(returns).any()
+    assert np.isfinite(returns).any()
+    assert not list(tmp_path.iterdir())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_the_library_phases_run_in_lockstep(monkeypatch):
+    monkeypatch.setattr(direct, "find_library", lambda: None)
+    recipe = make_recipe("Reacher-v4")
+    problem = make_problem(inspect(recipe), sirl.preset_settings("Reacher-v4", "sirl-lb"), seed=0)
+    arena = ArenaRecipe(recipe, problem.menu, "mujoco", None)()
+    assert arena.direct is None
+    assert isinstance(arena.simulator, MujocoSimulator)
+
+
+def test_loops_have_the_bits_of_their_ufuncs():
+    rng = np.random.default_rng(0)
+    angles, cosines, row, square = np.zeros(2), np.zeros(2), np.zeros(3), np.zeros(1)
+    cos, held = library.bind_loop(np.cos, angles, cosines)
+    dot, held_too = library.bind_loop(np.vecdot, row, row, square)
+    run = njit(lambda loop: direct._run(loop))
+    for _ in range(1000):
+        angles[:], row[:] = rng.normal(scale=10, size=2), rng.normal(size=3)
+        run(cos)
+        run(dot)
+        assert cosines.tobytes() == np.cos(angles).tobytes()
+        assert square[0] == np.dot(row, row)
+    assert held
+    assert held_too
