@@ -138,10 +138,26 @@ def test_every_goal_stands_beside_its_ratio():
 
 def test_the_parts_of_a_profile_add_up():
     (table,) = profile.profile(ONCE, ("Reacher-v4",), **SMALL)
+    assert [row["phase"] for row in table.rows] == ["collaborative", "individual"]
     for row in table.rows:
-        parts = [value for name, value in row.items() if name not in ("task", "phase", "seconds")]
-        assert min(parts) >= 0
-        assert sum(parts) == pytest.approx(100)
+        assert row["physics"] > 0
+        assert row["physics"] + row["rules"] + row["trees"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize("physics_only", [False, True])
+def test_a_profile_plays_the_episodes_of_the_phase_again(physics_only):
+    bench = Bench.of("Hopper-v4", **SMALL)
+    call = bench.recorded(first_state(bench.problem), 1)[0]
+    task, script = bench.arena().direct, profile._Script.of(call.tapes)
+    last = script._replace(
+        seeds=script.seeds[-1:], lengths=script.lengths[-1:], actions=script.actions[-script.lengths[-1] :]
+    )
+    profile._without_trees(task, script, physics_only)
+    whole = task.world.physics.qpos.copy()
+    profile._without_trees(task, last, physics_only)
+    np.testing.assert_array_equal(task.world.physics.qpos, whole)
+    assert len(script.actions) == script.lengths.sum() == sum(tape.steps for tape in call.tapes)
+    assert any((whole == tape.end).all(axis=1).any() for tape in call.tapes)
 
 
 def test_growth_is_measured_in_a_process_of_its_own():

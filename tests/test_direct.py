@@ -11,11 +11,12 @@ from gymnasium.utils import seeding
 from numba import njit
 
 import sirl
-from sirl import phases
+from sirl import catching_up, phases
 from sirl.environments import ArenaRecipe, inspect, make_recipe
 from sirl.grammar import translate
+from sirl.kernels import Rule
 from sirl.keys import Key
-from sirl.phases import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
+from sirl.orders import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
 from sirl.population import make_problem
 from sirl.simulators import direct, library
 from sirl.simulators.direct import Direct, advance, begin
@@ -114,13 +115,13 @@ def grown(env_id: str, **settings: Any) -> tuple[Arena, Any, Knowledge]:
     return ArenaRecipe(recipe, problem.menu, "mujoco", 80)(), forest, Knowledge(q_values, visits)
 
 
-RULES = [phases.Rule(0.1, False, 0.9, False, True), phases.Rule(0.1, True, 0.9, True, False)]
+RULES = [Rule(0.1, False, 0.9, False, True), Rule(0.1, True, 0.9, True, False)]
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("env_id", SUPPORTED)
 def test_phases_are_bit_equal_to_those_in_lockstep(env_id, rule, monkeypatch):
-    monkeypatch.setattr(phases, "_LOG_CAPACITY", 64)  # full in the middle of an episode
+    monkeypatch.setattr(catching_up, "LOG_CAPACITY", 64)  # full in the middle of an episode
     arena, forest, knowledge = grown(env_id, **({"learning_rate_rule": "1/visits"} if rule.by_visits else {}))
     learning = Learning(rule, np.array([0.3, 0.05, 0.0]), 4)
     individual = IndividualOrder(forest, knowledge, 3 + np.arange(forest.n_trees), learning, Key(5))

@@ -80,5 +80,5 @@ def test_mujoco_in_lockstep_gives_the_bits_of_the_plain_implementation(env_id):
 
 def test_trees_that_lag_far_behind_catch_up_to_the_same_bits(monkeypatch):
     """Episodes of 200 steps and a log of seven states: the log fills up many times."""
-    monkeypatch.setattr("sirl.phases._LOG_CAPACITY", 7)
+    monkeypatch.setattr("sirl.catching_up.LOG_CAPACITY", 7)
     compare("MountainCar-v0", population=4, individual_episodes=1, collaborative_iterations=2, grammar="oblique")

@@ -6,17 +6,8 @@ import pytest
 from sirl.forest import pack
 from sirl.kernels import Rule
 from sirl.keys import Key
-from sirl.phases import (
-    Arena,
-    CollaborativeOrder,
-    IndividualOrder,
-    Knowledge,
-    Learning,
-    PlayOrder,
-    collaborate,
-    play,
-    refine,
-)
+from sirl.orders import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
+from sirl.phases import collaborate, play, refine
 from sirl.simulators import Step
 from sirl.tree import QLeaves, Tree
 

@@ -22,7 +22,7 @@ import sirl
 from sirl import phases
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.forest import pack
-from sirl.phases import Arena, PlayOrder
+from sirl.orders import Arena, PlayOrder
 from sirl.simulators import Simulator, gymnasium
 from sirl.simulators.envpool import EnvPoolSimulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
@@ -58,7 +58,6 @@ def discrete_actions(n_actions: int) -> np.ndarray:
 CONTRACT: dict[str, tuple[Callable[..., Simulator], np.ndarray]] = {
     "mujoco": (partial(MujocoSimulator, "Reacher-v4"), box_actions(2)),
     "mujoco-falls": (partial(MujocoSimulator, "Hopper-v4"), box_actions(3)),
-    "mujoco-threads": (partial(MujocoSimulator, "Hopper-v4", n_threads=2), box_actions(3)),
     "gymnasium-discrete": (partial(gymnasium_simulator, "CartPole-v1"), discrete_actions(2)),
     "gymnasium-box": (partial(gymnasium_simulator, "Hopper-v4"), box_actions(3)),
     "gymnasium-one-hot": (partial(gymnasium_simulator, "FrozenLake-v1"), discrete_actions(4)),
@@ -213,7 +212,7 @@ def gentle(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 def assert_bit_equal(env_id: str, seeds: np.ndarray, act: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Play whole episodes on both sides, actions given by ``act(observations)``; their lengths (n,)."""
     live = np.arange(len(seeds), dtype=np.int32)
-    simulator = MujocoSimulator(env_id, len(seeds), n_threads=2)
+    simulator = MujocoSimulator(env_id, len(seeds))
     environments = [make_environment(env_id) for _ in seeds]
     observations = simulator.reset(live, seeds)
     starts = [env.reset(seed=int(seed))[0] for env, seed in zip(environments, seeds, strict=True)]
@@ -257,8 +256,7 @@ def test_bit_equal_up_to_the_time_limit_of_a_task_that_can_fail():
 # ---------------------------------------------------------------------------------------- MuJoCo diverges
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_divergence_ends_an_episode_and_leaves_no_log(n_threads, tmp_path, monkeypatch, capfd):
+def test_divergence_ends_an_episode_and_leaves_no_log(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     hopper = SUPPORTED["Hopper-v4"]
 
@@ -268,7 +266,7 @@ def test_divergence_ends_an_episode_and_leaves_no_log(n_threads, tmp_path, monke
         return rows
 
     monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(hopper, starts=starts))
-    simulator = MujocoSimulator("Hopper-v4", 8, n_threads)
+    simulator = MujocoSimulator("Hopper-v4", 8)
     everyone = np.arange(8, dtype=np.int32)
     actions = np.zeros((8, 3))
     simulator.reset(everyone, np.arange(8))
@@ -311,13 +309,13 @@ def test_mujoco_in_gymnasium_leaves_no_log(tmp_path, monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_closing_frees_the_physics_and_so_its_threads():
+def test_closing_frees_the_physics():
     def n_batches() -> int:
         gc.collect()
         return sum(issubclass(type(thing), Batch) for thing in gc.get_objects())
 
     before = n_batches()
-    simulator = MujocoSimulator("Reacher-v4", 4, n_threads=3)
+    simulator = MujocoSimulator("Reacher-v4", 4)
     simulator.reset(slots(0, 1), SEEDS[:2])
     assert n_batches() == before + 1
     simulator.close()

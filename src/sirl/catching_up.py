@@ -18,6 +18,9 @@ from sirl.forest import Forest
 from sirl.kernels import DRAWS_PER_CHOICE, Rule, Seats, Table, bootstraps, choose, update, walk
 from sirl.keys import fold, uniform
 
+LOG_CAPACITY = 512
+"""States of a copy that trees may lag behind: a compromise between caches and long stretches."""
+
 _SHORT = 4
 """Below so many states, walking each is faster than weighing all splits for all states."""
 
@@ -54,11 +57,13 @@ class Scratch(NamedTuple):
     """(most splits of a tree + 2, capacity): the leaves that are reached from a split on."""
 
 
-def make_scratch(forest: Forest, capacity: int) -> Scratch:
-    """Room for the trees of a forest and a log of some capacity."""
+def make_scratch(forest: Forest) -> Scratch:
+    """Room for the trees of a forest."""
     most = int(np.diff(forest.first_split).max())
     return Scratch(
-        np.empty(capacity, dtype=np.int32), np.empty(capacity), np.empty((most + 2, capacity), dtype=np.int32)
+        np.empty(LOG_CAPACITY, dtype=np.int32),
+        np.empty(LOG_CAPACITY),
+        np.empty((most + 2, LOG_CAPACITY), dtype=np.int32),
     )
 
 
@@ -71,10 +76,11 @@ def repeat_table(table: Table, n_copies: int) -> Table:
     )
 
 
-def make_log(n_copies: int, n_features: int, n_trees: int, capacity: int) -> Log:
+def make_log(n_copies: int, forest: Forest) -> Log:
     """An empty log."""
+    n_trees, capacity = forest.n_trees, LOG_CAPACITY
     return Log(
-        np.empty((n_copies, n_features, capacity)),
+        np.empty((n_copies, forest.weights.shape[1], capacity)),
         np.empty((n_copies, capacity), dtype=np.bool_),
         np.empty((n_copies, capacity), dtype=np.int32),
         np.empty((n_copies, capacity)),
@@ -180,7 +186,7 @@ def copy_of(table: Table, copy: int) -> Table:
 
 
 @register_jitable
-def catch_up(forest: Forest, table: Table, log: Log, copy: int, tree: int, rule: Rule, scratch: Scratch) -> None:
+def catch_up(forest: Forest, table: Table, rule: Rule, log: Log, scratch: Scratch, copy: int, tree: int) -> None:
     """A tree goes through the states of a copy that it has not seen, and learns from transitions (Algorithm 2)."""
     following = scratch.following
     start, stop = log.learned[copy, tree], log.length[copy]
@@ -214,8 +220,8 @@ def propose(table: Table, log: Log, copy: int, tree: int, epsilon: float, key: A
 def propose_one(
     forest: Forest,
     tables: Table,
-    log: Log,
     rule: Rule,
+    log: Log,
     scratch: Scratch,
     seats: Seats,
     ids: Any,
@@ -228,7 +234,7 @@ def propose_one(
         slot, tree = ids[i], voters[i]
         copy = seats.player[slot]
         table = copy_of(tables, copy)
-        catch_up(forest, table, log, copy, tree, rule, scratch)
+        catch_up(forest, table, rule, log, scratch, copy, tree)
         epsilon = epsilons[seats.episode[slot]]
         actions[i] = propose(table, log, copy, tree, epsilon, seats.key[slot], seats.step[slot])
     return actions
@@ -238,8 +244,8 @@ def propose_one(
 def propose_all(
     forest: Forest,
     tables: Table,
-    log: Log,
     rule: Rule,
+    log: Log,
     scratch: Scratch,
     seats: Seats,
     ids: Any,
@@ -252,7 +258,7 @@ def propose_all(
         copy = seats.player[slot]
         table = copy_of(tables, copy)
         for tree in range(len(forest.roots)):
-            catch_up(forest, table, log, copy, tree, rule, scratch)
+            catch_up(forest, table, rule, log, scratch, copy, tree)
             epsilon = epsilons[seats.episode[slot]]
             proposals[i, tree] = propose(table, log, copy, tree, epsilon, seats.key[slot], seats.step[slot])
     return proposals
@@ -290,11 +296,11 @@ def log_steps(
 
 
 @njit(nogil=True, cache=True)
-def learn_log(forest: Forest, tables: Table, log: Log, rule: Rule, scratch: Scratch) -> None:
+def learn_log(forest: Forest, tables: Table, rule: Rule, log: Log, scratch: Scratch) -> None:
     """Every tree learns from all that is in the log; the log is empty after."""
     for copy in range(len(log.length)):
         table = copy_of(tables, copy)
         for tree in range(len(forest.roots)):
-            catch_up(forest, table, log, copy, tree, rule, scratch)
+            catch_up(forest, table, rule, log, scratch, copy, tree)
     log.learned[:] = 0
     log.length[:] = 0

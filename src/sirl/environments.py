@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import gymnasium as gym
 
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
-from sirl.phases import Arena
+from sirl.orders import Arena
 from sirl.simulators import Simulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.spaces import Menu, Task, describe

@@ -1,8 +1,8 @@
-"""Whole episodes inside one compiled loop: the phases where physics can be called from there.
+"""The phases inside compiled loops, one whole episode after another, where physics can be called from there.
 
-The same draws, the same updates in the same order as in lockstep, and so the same bits. Each function plays episodes
-from a given one on, and comes back after some thousand steps with the number of the next: in between, Python can
-notice that it is to stop.
+The same draws, the same updates in the same order as in lockstep, and so the same bits. A loop plays episodes from a
+given one on and comes back after some thousand steps with the number of the next: in between, Python can notice that
+it is to stop.
 """
 
 from __future__ import annotations
@@ -13,45 +13,117 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sirl.catching_up import Log, Scratch, catch_up, copy_of, learn_log, log_start, log_step, propose
+from sirl.catching_up import (
+    Log,
+    Scratch,
+    all_vote_chances,
+    catch_up,
+    copy_of,
+    learn_log,
+    log_start,
+    log_step,
+    make_log,
+    make_scratch,
+    propose,
+    repeat_table,
+)
 from sirl.forest import Forest
-from sirl.kernels import DRAWS_PER_CHOICE, Rule, Table, bootstraps, choose, learn, walk
-from sirl.simulators.direct import Controls, World, advance, begin
+from sirl.kernels import DRAWS_PER_CHOICE, Rule, Table, bootstraps, choose, learn, make_table, walk
+from sirl.keys import episode_seeds
+from sirl.orders import (
+    CollaborativeOrder,
+    CollaborativeResult,
+    IndividualOrder,
+    IndividualResult,
+    Knowledge,
+    PlayOrder,
+    PlayResult,
+)
+from sirl.simulators.direct import Controls, Direct, World, advance, begin
+from sirl.voting import ELECTING
 
 _AT_A_TIME = 2000
 """Steps after which no further episode is begun."""
 
 
 class Episodes(NamedTuple):
-    """What is to be played, in this order, and what came of it."""
+    """What is to be played, one player after another, and what came of it."""
 
     starts: NDArray[np.float64]
-    """(n_episodes, nq + nv)"""
-    players: NDArray[np.int64]
-    """(n_episodes,): the tree that plays; unused where all do."""
-    keys: NDArray[np.uint64]
-    """(n_episodes,): for the draws of an episode."""
-    epsilons: NDArray[np.float64]
-    """(n_episodes,)"""
+    """(n_players * n_episodes, nq + nv)"""
     returns: NDArray[np.float64]
-    """(n_episodes,); -inf where the simulation broke down."""
+    """(n_players, n_episodes); -inf where the simulation broke down."""
     lengths: NDArray[np.int64]
-    """(n_episodes,), in steps."""
+    """(n_players, n_episodes), in steps."""
+
+    @staticmethod
+    def of(direct: Direct, seeds: NDArray[np.int64]) -> Episodes:
+        """The episodes with ``seeds`` (n_players, n_episodes)."""
+        return Episodes(direct.starts(seeds.ravel()), np.zeros(seeds.shape), np.zeros(seeds.shape, dtype=np.int64))
+
+
+def refine(direct: Direct, actions: NDArray[Any], order: IndividualOrder) -> IndividualResult:
+    """See `sirl.phases.refine`."""
+    keys, table, learning = order.keys(), make_table(*order.knowledge), order.learning
+    episodes = Episodes.of(direct, episode_seeds(keys))
+    done, where = 0, (direct.world, direct.controls(actions))
+    while done < keys.size:
+        done = _learn_alone(*where, order.forest, table, learning.rule, keys, learning.epsilons, episodes, done)
+    knowledge = Knowledge(table.q_values, table.visits)
+    return IndividualResult(knowledge, episodes.returns, int(episodes.lengths.sum()))
+
+
+def collaborate(direct: Direct, actions: NDArray[Any], order: CollaborativeOrder) -> CollaborativeResult:
+    """See `sirl.phases.collaborate`; for a vote that asks one tree only. One copy plays after another."""
+    forest, rule, controls = order.forest, order.learning.rule, direct.controls(actions)
+    tables = repeat_table(make_table(*order.knowledge), len(order.copies))
+    log, scratch = make_log(1, forest), make_scratch(forest)
+    steps = 0
+    for copy, keys in enumerate(order.keys()):
+        one = slice(copy, copy + 1)
+        table = Table(tables.q_values[one], tables.visits[one], tables.best[one])
+        chances = all_vote_chances(keys, direct.world.max_steps)
+        voters = ELECTING[order.voting](order.weights, chances.ravel()).reshape(chances.shape)
+        episodes = Episodes.of(direct, episode_seeds(keys)[None])
+        what = (log, scratch, voters, keys, order.learning.epsilons, episodes)
+        done = 0
+        while done < keys.size:
+            done = _learn_together(direct.world, controls, forest, table, rule, *what, done)
+        learn_log(forest, table, rule, log, scratch)
+        steps += int(episodes.lengths.sum())
+    return CollaborativeResult(Knowledge(tables.q_values, tables.visits), steps)
+
+
+def play(direct: Direct, order: PlayOrder) -> PlayResult:
+    """See `sirl.phases.play`."""
+    episodes = Episodes.of(direct, order.seeds)
+    done, controls = 0, direct.controls(order.actions)
+    while done < order.seeds.size:
+        done = _play_alone(direct.world, controls, order.forest, episodes, done)
+    return PlayResult(episodes.returns, episodes.lengths)
 
 
 @njit(nogil=True, cache=True)
-def learn_alone(
-    world: World, controls: Controls, forest: Forest, table: Table, rule: Rule, episodes: Episodes, first: int
+def _learn_alone(
+    world: World,
+    controls: Controls,
+    forest: Forest,
+    table: Table,
+    rule: Rule,
+    keys: Any,
+    epsilons: Any,
+    episodes: Episodes,
+    first: int,
 ) -> int:
-    """Trees play and learn alone (Algorithm 3)."""
+    """Trees play and learn alone (Algorithm 3), with ``keys`` (n_players, n_episodes)."""
     done = 0
-    while first < len(episodes.keys) and done < _AT_A_TIME:
-        tree, key, epsilon = episodes.players[first], episodes.keys[first], episodes.epsilons[first]
+    while first < keys.size and done < _AT_A_TIME:
+        tree, episode = first // len(epsilons), first % len(epsilons)
         begin(world, episodes.starts[first])
         leaf = walk(forest, tree, world.observation[0])
         total, step, over, broken = 0.0, 0, False, False
         while not over:
-            action = choose(table.q_values[leaf], epsilon, key, step * DRAWS_PER_CHOICE)
+            action = choose(table.q_values[leaf], epsilons[episode], keys[tree, episode], step * DRAWS_PER_CHOICE)
             reward, terminated, broken = advance(world, controls, action)
             step += 1
             truncated = step >= world.max_steps
@@ -59,15 +131,15 @@ def learn_alone(
             leaf = learn(forest, table, rule, tree, leaf, action, seen, reward, terminated, truncated)
             total += reward
             over = terminated or truncated
-        episodes.returns[first] = -np.inf if broken else total
-        episodes.lengths[first] = step
+        episodes.returns[tree, episode] = -np.inf if broken else total
+        episodes.lengths[tree, episode] = step
         done += step
         first += 1
     return first
 
 
 @njit(nogil=True, cache=True)
-def learn_together(
+def _learn_together(
     world: World,
     controls: Controls,
     forest: Forest,
@@ -76,40 +148,44 @@ def learn_together(
     log: Log,
     scratch: Scratch,
     voters: Any,
+    keys: Any,
+    epsilons: Any,
     episodes: Episodes,
     first: int,
 ) -> int:
-    """All trees play in the only copy of tables and log (Algorithm 2); ``voters`` (n_episodes, max_steps) decide."""
+    """All trees play in the one copy of tables and log (Algorithm 2), with ``keys`` (n_episodes,).
+
+    ``voters`` (n_episodes, max_steps) have their way.
+    """
     table = copy_of(tables, 0)
     done = 0
-    while first < len(episodes.keys) and done < _AT_A_TIME:
-        key, epsilon = episodes.keys[first], episodes.epsilons[first]
+    while first < len(keys) and done < _AT_A_TIME:
         begin(world, episodes.starts[first])
         log_start(log, 0, world.observation, 0)
         step, over = 0, False
         while not over:
             tree = voters[first, step]
-            catch_up(forest, table, log, 0, tree, rule, scratch)
-            action = propose(table, log, 0, tree, epsilon, key, step)
+            catch_up(forest, table, rule, log, scratch, 0, tree)
+            action = propose(table, log, 0, tree, epsilons[first], keys[first], step)
             reward, terminated, _ = advance(world, controls, action)
             step += 1
             truncated = step >= world.max_steps
             counts = bootstraps(terminated, truncated, rule)
             if log_step(log, 0, action, reward, counts, world.observation, 0):
-                learn_log(forest, tables, log, rule, scratch)
+                learn_log(forest, tables, rule, log, scratch)
             over = terminated or truncated
-        episodes.lengths[first] = step
+        episodes.lengths[0, first] = step
         done += step
         first += 1
     return first
 
 
 @njit(nogil=True, cache=True)
-def play_alone(world: World, controls: Controls, forest: Forest, episodes: Episodes, first: int) -> int:
-    """Trees play without learning; the action of a leaf is the control with its number."""
+def _play_alone(world: World, controls: Controls, forest: Forest, episodes: Episodes, first: int) -> int:
+    """Trees play without learning; what a leaf does is the control with its number."""
     done = 0
-    while first < len(episodes.keys) and done < _AT_A_TIME:
-        tree = episodes.players[first]
+    while first < episodes.lengths.size and done < _AT_A_TIME:
+        tree, episode = first // episodes.lengths.shape[1], first % episodes.lengths.shape[1]
         begin(world, episodes.starts[first])
         total, step, over, broken = 0.0, 0, False, False
         while not over:
@@ -117,8 +193,8 @@ def play_alone(world: World, controls: Controls, forest: Forest, episodes: Episo
             step += 1
             total += reward
             over = terminated or step >= world.max_steps
-        episodes.returns[first] = -np.inf if broken else total
-        episodes.lengths[first] = step
+        episodes.returns[tree, episode] = -np.inf if broken else total
+        episodes.lengths[tree, episode] = step
         done += step
         first += 1
     return first

@@ -19,7 +19,8 @@ from sirl.environments import ArenaRecipe, inspect, make_recipe, named_by_file, 
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.forest import pack
 from sirl.keys import Stream, episode_seeds, fold_all, root
-from sirl.phases import PlayOrder, play
+from sirl.orders import PlayOrder
+from sirl.phases import play
 from sirl.policy import Policy
 
 

@@ -15,7 +15,7 @@ from sirl.config import Settings
 from sirl.engine import Engine
 from sirl.genome import Codons, crossover, first_population, mutate, tournament_winners
 from sirl.keys import Stream, episode_seeds, fold_all, root
-from sirl.phases import Arena
+from sirl.orders import Arena
 from sirl.population import Evaluated, Problem, Spent, evaluate_all, play_all
 from sirl.spaces import Menu
 from sirl.tree import QLeaves, Tree, simplify

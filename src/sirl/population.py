@@ -20,17 +20,8 @@ from sirl.genome import Codons
 from sirl.grammar import Grammar, make_grammar, translate
 from sirl.kernels import Rule, fill_uniform
 from sirl.keys import Stream, fold_all, root
-from sirl.phases import (
-    Arena,
-    CollaborativeOrder,
-    IndividualOrder,
-    Knowledge,
-    Learning,
-    PlayOrder,
-    collaborate,
-    play,
-    refine,
-)
+from sirl.orders import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
+from sirl.phases import collaborate, play, refine
 from sirl.spaces import Menu, Task, make_menu
 from sirl.tree import Tree
 from sirl.voting import ELECTING, weigh

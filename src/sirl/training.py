@@ -31,7 +31,7 @@ from sirl.environments import (
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.evaluation import Evaluation, evaluate
 from sirl.evolution import State, first_state, next_generation
-from sirl.phases import Arena
+from sirl.orders import Arena
 from sirl.policy import Origin, Policy
 from sirl.population import make_problem
 from sirl.runs import Config, Record, RunDirectory, read_config, writable

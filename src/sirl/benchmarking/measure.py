@@ -6,8 +6,7 @@ import gc
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
@@ -107,32 +106,6 @@ def time_of(function: Callable[[], object], workers: int = 1) -> Time:
     function()
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
     return Time(wall, cpu if workers == 1 else None)
-
-
-class Stopwatch:
-    """Time by name, of functions that are watched for a while."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def on(self, owner: Any, attribute: str, name: str) -> Iterator[None]:
-        """Watch ``owner.attribute`` under a name."""
-        usual = getattr(owner, attribute)
-        self.seconds.setdefault(name, 0.0)
-
-        def watched(*arguments: Any, **options: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return usual(*arguments, **options)
-            finally:
-                self.seconds[name] += time.perf_counter() - start
-
-        setattr(owner, attribute, watched)
-        try:
-            yield
-        finally:
-            setattr(owner, attribute, usual)
 
 
 def machine() -> dict[str, str]:

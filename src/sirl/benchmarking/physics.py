@@ -13,7 +13,7 @@ from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.environments import SLOTS
 from sirl.evolution import first_state
 
-_PHASES = {"refine": "individual", "collaborate": "collaborative"}
+PHASES = {"refine": "individual", "collaborate": "collaborative"}
 _WORKERS = (1, 2)
 _EPISODES: dict[str, tuple[int, int, int | None]] = {
     "InvertedPendulum-v4": (10, 200, None),
@@ -88,7 +88,7 @@ def phases(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -
     workers: list[dict[str, Any]] = []
     for env_id in env_ids:
         times, steps = _measure(Bench.of(env_id, **settings_for(env_id, effort) | settings), effort.repetitions)
-        for phase in _PHASES.values():
+        for phase in PHASES.values():
             for n in _WORKERS:
                 ours, raw = times[f"{phase} {n}"], times[f"raw {phase} {n}"]
                 rows.append(
@@ -124,9 +124,9 @@ def _measure(bench: Bench, repetitions: int) -> tuple[dict[str, list[Time]], dic
             ours = bench.first_generation(engine)
             for call in bench.recorded(first_state(bench.problem), n):
                 name = call.function.__name__
-                if name not in _PHASES:
+                if name not in PHASES:
                     continue
-                phase, orders = _PHASES[name], ours[name].orders
+                phase, orders = PHASES[name], ours[name].orders
                 raw_engine = stack.enter_context(bench.raw_engine(n, call.tapes))
                 steps[phase] = sum(tape.steps for tape in call.tapes)
                 sides[f"{phase} {n}"] = partial(time_of, partial(engine.map, call.function, orders), n)

@@ -2,31 +2,76 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from typing import Any
+from functools import partial
+from statistics import median
+from typing import Any, NamedTuple
 
-from sirl import catching_up, kernels
-from sirl.benchmarking.measure import Effort, Stopwatch, Table
-from sirl.benchmarking.physics import settings_for
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sirl.benchmarking.measure import Effort, Table, take_turns, time_of
+from sirl.benchmarking.physics import PHASES, settings_for
+from sirl.benchmarking.tapes import Tape
 from sirl.benchmarking.work import MUJOCO, Bench
-from sirl.simulators import mujoco
+from sirl.evolution import first_state
+from sirl.orders import Arena
+from sirl.simulators.direct import Controls, Direct, World, advance, begin
+from sirl.simulators.library import call_with_two
 
-_PARTS: list[tuple[Any, str, str]] = [
-    (mujoco._Physics, "step", "physics"),
-    (mujoco.MujocoSimulator, "step", "simulator"),
-    (mujoco.MujocoSimulator, "reset", "starts"),
-    (kernels, "walk_each", "walk"),
-    (kernels, "act_each", "choose"),
-    (kernels, "learn_each", "learn"),
-    (kernels, "end_step", "bookkeeping"),
-    (catching_up, "vote_chances", "choose"),
-    (catching_up, "propose_one", "choose"),
-    (catching_up, "log_starts", "log"),
-    (catching_up, "log_steps", "log"),
-    (catching_up, "learn_log", "learn"),
-]
+_NOTE = (
+    "Per cent of a phase's time on one worker. The same episodes are played three times in turns, in a compiled loop "
+    "each time: as the phase, with its actions but without trees, and with nothing but MuJoCo's steps between the "
+    "starts. Physics is the last; rules (observations, rewards, ends, the check for divergence) what the second takes "
+    "beyond it; trees (draws, choices, walks, learning, results) what the phase takes beyond that."
+)
+
+
+class _Script(NamedTuple):
+    """Episodes as they were played."""
+
+    seeds: NDArray[np.int64]
+    """(n_episodes,)"""
+    lengths: NDArray[np.int64]
+    """(n_episodes,)"""
+    actions: NDArray[Any]
+    """(n_steps, nu), one episode after another."""
+
+    @staticmethod
+    def of(tapes: list[Tape]) -> _Script:
+        """What is on some tapes."""
+        episodes = [episode for tape in tapes for episode in tape.episodes()]
+        lengths = np.array([len(actions) for _, actions in episodes])
+        return _Script(
+            np.array([seed for seed, _ in episodes]), lengths, np.stack([a for _, actions in episodes for a in actions])
+        )
+
+
+@njit(nogil=True, cache=True)
+def _simulate(world: World, controls: Controls, starts: Any, lengths: Any, physics_only: bool) -> None:
+    """Play episodes without trees; ``physics_only``: without what a task lays over the steps of its physics."""
+    physics, taken = world.physics, 0
+    for episode in range(len(lengths)):
+        begin(world, starts[episode])
+        for k in range(taken, taken + lengths[episode]):
+            if physics_only:
+                for j in range(len(physics.ctrl)):
+                    physics.ctrl[j] = controls.values[k, j]
+                for _ in range(physics.frame_skip):
+                    call_with_two(physics.step, physics.model, physics.data)
+            else:
+                advance(world, controls, k)
+        taken += lengths[episode]
+
+
+def _without_trees(direct: Direct, script: _Script, physics_only: bool) -> None:
+    _simulate(direct.world, direct.controls(script.actions), direct.starts(script.seeds), script.lengths, physics_only)
+
+
+def _run(function: Any, orders: Any, arena: Arena) -> None:
+    for order in orders:
+        function(arena, order)
 
 
 def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -> Iterator[Table]:
@@ -34,35 +79,29 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
     rows = []
     for env_id in env_ids:
         bench = Bench.of(env_id, **settings_for(env_id, effort) | settings)
-        with bench.engine(1) as engine:
-            calls = bench.first_generation(engine)
-            for name in ("refine", "collaborate"):
-                call, watch = calls[name], Stopwatch()
-                with ExitStack() as stack:
-                    for owner, attribute, part in _PARTS:
-                        stack.enter_context(watch.on(owner, attribute, part))
-                    start = time.perf_counter()
-                    engine.map(call.function, call.orders)
-                    whole = time.perf_counter() - start
-                rows.append({"task": env_id, "phase": "individual" if name == "refine" else "collaborative"})
-                rows[-1] |= _shares(watch.seconds, whole)
-    note = (
-        "Per cent of a phase's wall time on one worker, by a clock around each part. Rules: observations, rewards, "
-        "ends, the check for divergence. Choose: a leaf's action; in the collaborative phase also the catching up of "
-        "the tree that is asked. Learn: Q-learning, walks included. Loop: what is left, Python."
-    )
-    yield Table("Where the time goes", note, rows)
-
-
-def _shares(seconds: dict[str, float], whole: float) -> dict[str, Any]:
-    simulator = seconds.pop("simulator")
-    parts = {
-        "physics": seconds["physics"],
-        "rules": simulator - seconds["physics"],
-        "starts": seconds["starts"],
-        "choose": seconds["choose"] + seconds["walk"],
-        "learn": seconds["learn"] + seconds["log"],
-        "bookkeeping": seconds["bookkeeping"],
-    }
-    shares: dict[str, Any] = {part: 100 * spent / whole for part, spent in parts.items()}
-    return {"seconds": whole} | shares | {"loop": 100 - sum(shares.values())}
+        arena = bench.arena()
+        if arena.direct is None:
+            continue  # MuJoCo's library is not where it is expected, and phases run in lockstep
+        for call in bench.recorded(first_state(bench.problem), 1):
+            if call.function.__name__ not in PHASES:
+                continue
+            script = _Script.of(call.tapes)
+            sides = {
+                "phase": partial(_run, call.function, call.orders, arena),
+                "no trees": partial(_without_trees, arena.direct, script, False),
+                "physics": partial(_without_trees, arena.direct, script, True),
+            }
+            times = take_turns({name: partial(time_of, side) for name, side in sides.items()}, effort.repetitions)
+            phase, no_trees, physics = (median(t.wall for t in times[name]) for name in sides)
+            rows.append(
+                {
+                    "task": env_id,
+                    "phase": PHASES[call.function.__name__],
+                    "seconds": phase,
+                    "physics": 100 * physics / phase,
+                    "rules": 100 * (no_trees - physics) / phase,
+                    "trees": 100 * (phase - no_trees) / phase,
+                }
+            )
+        arena.close()
+        yield Table("Where the time goes", _NOTE, rows)

@@ -17,7 +17,7 @@ from sirl.benchmarking.tapes import record
 from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.errors import SirlError
 from sirl.forest import Forest
-from sirl.phases import CollaborativeOrder
+from sirl.orders import CollaborativeOrder
 
 _BARE_STEPS = 20_000
 _LANDER = "LunarLander-v3"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sirl.benchmarking.measure import Time, time_of
 from sirl.engine import Engine
-from sirl.phases import Arena
+from sirl.orders import Arena
 from sirl.simulators import Ids, Simulator, Step
 from sirl.simulators.library import stop_timers
 from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, load_model, silence_mujoco

@@ -17,7 +17,8 @@ from sirl.evolution import State, first_state, next_generation
 from sirl.forest import Forest
 from sirl.kernels import Rule
 from sirl.keys import Key
-from sirl.phases import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, collaborate, refine
+from sirl.orders import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning
+from sirl.phases import collaborate, refine
 from sirl.population import Problem, make_problem
 from sirl.simulators import Ids, Step
 
@@ -40,10 +41,14 @@ class Bench(NamedTuple):
         chosen = preset_settings(env_id, "sirl-lb").replace(**settings)
         return Bench(recipe, make_problem(inspect(recipe), chosen, 0, lockstep=backend != "mujoco"), backend)
 
+    @property
+    def arena(self) -> ArenaRecipe:
+        """How a worker gets its arena."""
+        return ArenaRecipe(self.recipe, self.problem.menu, self.backend, self.problem.settings.max_steps)
+
     def engine(self, workers: int) -> Engine[Arena]:
         """As :class:`sirl.Training` makes it."""
-        arena = ArenaRecipe(self.recipe, self.problem.menu, self.backend, self.problem.settings.max_steps)
-        return local_engine(arena, workers)
+        return local_engine(self.arena, workers)
 
     def raw_engine(self, workers: int, tapes: list[Tape]) -> Engine[RawPhysics]:
         """The same for physics alone, with the tapes at hand."""

@@ -176,10 +176,10 @@ class _Views(NamedTuple):
 class _Physics:
     """A batch of simulations, read and written by slots."""
 
-    def __init__(self, env_id: str, n_slots: int, n_threads: int):
+    def __init__(self, env_id: str, n_slots: int):
         task = SUPPORTED[env_id]
         self.model = load_model(env_id)
-        self.batch = Batch(self.model, n_slots, n_threads)
+        self.batch = Batch(self.model, n_slots, 1)
         self.frame_skip = task.frame_skip
         # Live views, (n_slots, ...), current after every call of the batch.
         self.qpos: Floats = self.batch.bind("qpos")
@@ -388,25 +388,23 @@ class _Reachers:
 
 
 class MujocoSimulator:
-    """A task of ``SUPPORTED`` in lockstep, bit-equal to ``gymnasium.make`` at any number of threads.
+    """A task of ``SUPPORTED`` in lockstep, bit-equal to ``gymnasium.make``.
 
     Args:
         env_id: one of ``SUPPORTED``.
         n_slots: number of episodes side by side.
-        n_threads: threads that share the physics of a call, the caller's included.
         max_steps: truncate episodes here, if that is before Gymnasium's own time limit.
     """
 
-    def __init__(self, env_id: str, n_slots: int, n_threads: int = 1, max_steps: int | None = None):
+    def __init__(self, env_id: str, n_slots: int, max_steps: int | None = None):
         if env_id not in SUPPORTED:
             hint = did_you_mean(env_id, list(SUPPORTED))
             raise SirlError(f"environment {env_id!r} has no MuJoCo simulator, use the Gymnasium one{hint}")
         silence_mujoco()
         stop_timers()
         self.n_slots = n_slots
-        self._env_id = env_id
         self._task = SUPPORTED[env_id]
-        self._physics = _Physics(env_id, n_slots, n_threads)
+        self._physics = _Physics(env_id, n_slots)
         rulebook = _Reachers if env_id == "Reacher-v4" else _Bodies
         self._rules: _Rulebook = rulebook(self._task, self._physics)
         self._elapsed = np.zeros(n_slots, np.int64)
@@ -437,7 +435,7 @@ class MujocoSimulator:
         return self._physics.qpos[ids], self._physics.qvel[ids]
 
     def close(self) -> None:
-        """Let go of the physics, whose threads end with it."""
+        """Let go of the physics."""
         vars(self).pop("_physics", None)
         vars(self).pop("_rules", None)
 
@@ -451,7 +449,7 @@ def silence_mujoco() -> None:
     """Stop MuJoCo from writing warnings to MUJOCO_LOG.TXT in the working directory, and to the console.
 
     The setting is MuJoCo's own and holds for the process; the simulators look at the warnings that matter.
-    A Python handler would do it too, but the batch's threads would have to wait for the interpreter.
+    A Python handler would do it too, but compiled loops would have to wait for the interpreter.
     """
     config = mujoco.MjLogConfig.get()
     config.logto_file = False
