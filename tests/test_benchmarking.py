@@ -148,7 +148,7 @@ def test_the_parts_of_a_profile_add_up():
 def test_a_profile_plays_the_episodes_of_the_phase_again(physics_only):
     bench = Bench.of("Hopper-v4", **SMALL)
     call = bench.recorded(first_state(bench.problem), 1)[0]
-    task, script = bench.arena().direct, profile._Script.of(call.tapes)
+    task, script = bench.arena_recipe().direct, profile._Script.of(call.tapes)
     last = script._replace(
         seeds=script.seeds[-1:], lengths=script.lengths[-1:], actions=script.actions[-script.lengths[-1] :]
     )

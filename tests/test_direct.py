@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from numba import njit
 
 import sirl
 from sirl import catching_up, phases
-from sirl.environments import ArenaRecipe, inspect, make_recipe
+from sirl.environments import ArenaRecipe, in_lockstep, inspect, make_recipe
 from sirl.grammar import translate
 from sirl.kernels import Rule
 from sirl.keys import Key
@@ -138,6 +139,18 @@ def test_phases_are_bit_equal_to_those_in_lockstep(env_id, rule, monkeypatch):
     assert directly == in_lockstep
 
 
+def test_a_long_phase_is_bit_equal_too():
+    """So many steps that loops come back to Python several times, and so many episodes that votes come in blocks."""
+    arena, forest, knowledge = grown("Reacher-v4")
+    learning = Learning(RULES[0], np.full(150, 0.05), 0)
+    order = CollaborativeOrder(forest, knowledge, np.arange(2), np.ones(forest.n_trees), "random", learning, Key(6))
+    directly, in_lockstep = both(arena, phases.collaborate, order)
+    assert directly == in_lockstep
+    alone = IndividualOrder(forest.part(0, 2), knowledge, np.arange(2), learning, Key(5))
+    directly, in_lockstep = both(arena, phases.refine, alone)
+    assert directly == in_lockstep
+
+
 def test_divergence_is_bit_equal_too(monkeypatch, tmp_path, capfd):
     monkeypatch.chdir(tmp_path)
     hopper = SUPPORTED["Hopper-v4"]
@@ -151,11 +164,16 @@ def test_divergence_is_bit_equal_too(monkeypatch, tmp_path, capfd):
     arena, forest, knowledge = grown("Hopper-v4")
     learning = Learning(RULES[0], np.array([0.3, 0.05, 0.0]), 4)
     order = IndividualOrder(forest, knowledge, np.arange(forest.n_trees), learning, Key(5))
-    directly, in_lockstep = both(arena, phases.refine, order)
+    played = PlayOrder(forest, arena.actions[knowledge.q_values.argmax(axis=1)], np.arange(forest.n_trees)[:, None])
+    for run, what in ((phases.refine, order), (phases.play, played)):
+        directly, in_lockstep = both(arena, run, what)
+        assert directly == in_lockstep
+        returns = run(arena, what).returns
+        assert np.isneginf(returns).any()
+        assert np.isfinite(returns).any()
+    together = CollaborativeOrder(forest, knowledge, np.arange(4), np.ones(forest.n_trees), "random", learning, Key(6))
+    directly, in_lockstep = both(arena, phases.collaborate, together)
     assert directly == in_lockstep
-    returns = phases.refine(arena, order).returns
-    assert np.isneginf(returns).any()
-    assert np.isfinite(returns).any()
     assert not list(tmp_path.iterdir())
     assert capfd.readouterr() == ("", "")
 
@@ -167,6 +185,27 @@ def test_without_the_library_phases_run_in_lockstep(monkeypatch):
     arena = ArenaRecipe(recipe, problem.menu, "mujoco", None)()
     assert arena.direct is None
     assert isinstance(arena.simulator, MujocoSimulator)
+    monkeypatch.setattr(library, "find_library", lambda: None)
+    assert in_lockstep("mujoco")
+
+
+def test_a_library_of_another_version_is_not_taken(monkeypatch):
+    library.find_library.cache_clear()
+    monkeypatch.setattr("mujoco.mj_version", lambda: 1)
+    assert library.find_library() is None
+    library.find_library.cache_clear()
+
+
+def test_physics_is_freed_with_its_arena():
+    def n_simulations() -> int:
+        gc.collect()
+        return sum(isinstance(thing, Direct) for thing in gc.get_objects())
+
+    before, arena = n_simulations(), grown("Reacher-v4")[0]
+    assert n_simulations() == before + 1
+    arena.close()
+    del arena
+    assert n_simulations() == before
 
 
 def test_loops_have_the_bits_of_their_ufuncs():

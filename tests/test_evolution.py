@@ -7,7 +7,8 @@ from sirl.config import Settings, preset_settings
 from sirl.errors import EnvironmentFailure
 from sirl.evolution import Champion, State, _replace
 from sirl.population import _rounds
-from sirl.simulators.mujoco import SUPPORTED
+from sirl.simulators.mujoco import SUPPORTED, draw_starts
+from sirl.simulators.seeding import first_uniforms
 from sirl.training import Training, train
 
 TINY = {
@@ -115,11 +116,14 @@ def test_a_champion_is_a_plain_record():
 
 def _explosive(monkeypatch, share):
     """Let the Hopper start a share of its episodes at a speed that its physics can't follow."""
+    hopper = SUPPORTED["Hopper-v4"]
 
-    def start(rng, qpos, qvel):
-        qvel[:] = 1e200 if rng.random() < share else 0.0
+    def starts(model, seeds):
+        rows = draw_starts(hopper, model, seeds)
+        rows[first_uniforms(seeds, 1)[:, 0] < share, model.nq :] = 1e200
+        return rows
 
-    monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(SUPPORTED["Hopper-v4"], start=start))
+    monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(hopper, starts=starts))
 
 
 def test_an_individual_that_breaks_the_simulation_has_no_fitness(monkeypatch, tmp_path):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from sirl.compiling import compiled
 from sirl.forest import Forest
 from sirl.kernels import DRAWS_PER_CHOICE, Rule, Seats, Table, bootstraps, choose, update, walk
 from sirl.keys import fold, uniform
@@ -131,7 +131,7 @@ def _reached(node: int, first_split: int, scratch: Scratch, spare: int, n_states
     return row
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def vote_chances(seats: Seats, ids: Any) -> Any:
     """A vote's random number for each of the slots (n,), apart from the draws of the trees."""
     chances = np.empty(len(ids))
@@ -140,7 +140,7 @@ def vote_chances(seats: Seats, ids: Any) -> Any:
     return chances
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def all_vote_chances(keys: Any, max_steps: int) -> Any:
     """A vote's random number for every step of the episodes with ``keys`` (n,), (n, max_steps)."""
     chances = np.empty((len(keys), max_steps))
@@ -216,7 +216,7 @@ def propose(table: Table, log: Log, copy: int, tree: int, epsilon: float, key: A
     return choose(table.q_values[log.leaves[copy, tree]], epsilon, key, counter)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def propose_one(
     forest: Forest,
     tables: Table,
@@ -240,7 +240,7 @@ def propose_one(
     return actions
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def propose_all(
     forest: Forest,
     tables: Table,
@@ -264,14 +264,14 @@ def propose_all(
     return proposals
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def log_starts(log: Log, seats: Seats, ids: Any, states: Any) -> None:
     """Append the first state (n, n_features) of an episode in each of the slots ``ids`` (n,)."""
     for i in range(len(ids)):
         log_start(log, seats.player[ids[i]], states, i)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def log_steps(
     log: Log,
     rule: Rule,
@@ -295,7 +295,7 @@ def log_steps(
     return full
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def learn_log(forest: Forest, tables: Table, rule: Rule, log: Log, scratch: Scratch) -> None:
     """Every tree learns from all that is in the log; the log is empty after."""
     for copy in range(len(log.length)):

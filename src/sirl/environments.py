@@ -123,7 +123,7 @@ def inspect(recipe: Recipe, features: Sequence[str] | None = None, actions: Sequ
 
 
 def choose_backend(recipe: Recipe, simulator: SimulatorName) -> Backend:
-    """Which simulator serves a recipe: unless named, MuJoCo's own batch where it knows the task, else Gymnasium."""
+    """Which simulator serves a recipe: unless named, MuJoCo itself where the task is one of its own, else Gymnasium."""
     known = get_args(SimulatorName)
     if simulator not in known:
         hint = did_you_mean(str(simulator), list(known)) or f"; choose from {', '.join(known)}."
@@ -144,6 +144,15 @@ def choose_backend(recipe: Recipe, simulator: SimulatorName) -> Backend:
             "use --simulator gymnasium."
         )
     return simulator
+
+
+def in_lockstep(backend: Backend) -> bool:
+    """Whether episodes advance in lockstep, rather than in compiled loops one after another."""
+    if backend != "mujoco":
+        return True
+    from sirl.simulators.library import find_library
+
+    return find_library() is None
 
 
 def usable_cores() -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sirl.catching_up import (
@@ -27,6 +26,7 @@ from sirl.catching_up import (
     propose,
     repeat_table,
 )
+from sirl.compiling import compiled
 from sirl.forest import Forest
 from sirl.kernels import DRAWS_PER_CHOICE, Rule, Table, bootstraps, choose, learn, make_table, walk
 from sirl.keys import episode_seeds
@@ -44,6 +44,8 @@ from sirl.voting import ELECTING
 
 _AT_A_TIME = 2000
 """Steps after which no further episode is begun."""
+_BLOCK = 64
+"""Episodes of a copy whose votes are drawn at once."""
 
 
 class Episodes(NamedTuple):
@@ -82,15 +84,16 @@ def collaborate(direct: Direct, actions: NDArray[Any], order: CollaborativeOrder
     for copy, keys in enumerate(order.keys()):
         one = slice(copy, copy + 1)
         table = Table(tables.q_values[one], tables.visits[one], tables.best[one])
-        chances = all_vote_chances(keys, direct.world.max_steps)
-        voters = ELECTING[order.voting](order.weights, chances.ravel()).reshape(chances.shape)
-        episodes = Episodes.of(direct, episode_seeds(keys)[None])
-        what = (log, scratch, voters, keys, order.learning.epsilons, episodes)
-        done = 0
-        while done < keys.size:
-            done = _learn_together(direct.world, controls, forest, table, rule, *what, done)
+        for block in np.split(np.arange(keys.size), range(_BLOCK, keys.size, _BLOCK)):
+            episodes = Episodes.of(direct, episode_seeds(keys[None, block]))
+            chances = all_vote_chances(keys[block], direct.world.max_steps)
+            voters = ELECTING[order.voting](order.weights, chances.ravel()).reshape(chances.shape)
+            what = (log, scratch, voters, keys[block], order.learning.epsilons[block], episodes)
+            done = 0
+            while done < block.size:
+                done = _learn_together(direct.world, controls, forest, table, rule, *what, done)
+            steps += int(episodes.lengths.sum())
         learn_log(forest, table, rule, log, scratch)
-        steps += int(episodes.lengths.sum())
     return CollaborativeResult(Knowledge(tables.q_values, tables.visits), steps)
 
 
@@ -103,7 +106,7 @@ def play(direct: Direct, order: PlayOrder) -> PlayResult:
     return PlayResult(episodes.returns, episodes.lengths)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _learn_alone(
     world: World,
     controls: Controls,
@@ -116,8 +119,8 @@ def _learn_alone(
     first: int,
 ) -> int:
     """Trees play and learn alone (Algorithm 3), with ``keys`` (n_players, n_episodes)."""
-    done = 0
-    while first < keys.size and done < _AT_A_TIME:
+    steps = 0
+    while first < keys.size and steps < _AT_A_TIME:
         tree, episode = first // len(epsilons), first % len(epsilons)
         begin(world, episodes.starts[first])
         leaf = walk(forest, tree, world.observation[0])
@@ -133,12 +136,12 @@ def _learn_alone(
             over = terminated or truncated
         episodes.returns[tree, episode] = -np.inf if broken else total
         episodes.lengths[tree, episode] = step
-        done += step
+        steps += step
         first += 1
     return first
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _learn_together(
     world: World,
     controls: Controls,
@@ -158,8 +161,8 @@ def _learn_together(
     ``voters`` (n_episodes, max_steps) have their way.
     """
     table = copy_of(tables, 0)
-    done = 0
-    while first < len(keys) and done < _AT_A_TIME:
+    steps = 0
+    while first < len(keys) and steps < _AT_A_TIME:
         begin(world, episodes.starts[first])
         log_start(log, 0, world.observation, 0)
         step, over = 0, False
@@ -175,16 +178,16 @@ def _learn_together(
                 learn_log(forest, tables, rule, log, scratch)
             over = terminated or truncated
         episodes.lengths[0, first] = step
-        done += step
+        steps += step
         first += 1
     return first
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _play_alone(world: World, controls: Controls, forest: Forest, episodes: Episodes, first: int) -> int:
     """Trees play without learning; what a leaf does is the control with its number."""
-    done = 0
-    while first < episodes.lengths.size and done < _AT_A_TIME:
+    steps = 0
+    while first < episodes.lengths.size and steps < _AT_A_TIME:
         tree, episode = first // episodes.lengths.shape[1], first % episodes.lengths.shape[1]
         begin(world, episodes.starts[first])
         total, step, over, broken = 0.0, 0, False, False
@@ -195,6 +198,6 @@ def _play_alone(world: World, controls: Controls, forest: Forest, episodes: Epis
             over = terminated or step >= world.max_steps
         episodes.returns[tree, episode] = -np.inf if broken else total
         episodes.lengths[tree, episode] = step
-        done += step
+        steps += step
         first += 1
     return first

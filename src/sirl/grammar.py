@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sirl.compiling import compiled
 from sirl.config import Settings
 from sirl.forest import Forest
 from sirl.genome import Codons
@@ -89,7 +89,7 @@ def _room(grammar: Grammar, first_split: NDArray[np.int32], first_leaf: NDArray[
     )
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _expand_all(codons: Any, individuals: Any, grammar: Grammar, forest: Forest) -> Any:
     """Write the trees of the individuals (n,) if the forest has room for them; splits of each, 0 if invalid, (n,)."""
     sizes = np.empty(len(individuals), dtype=np.int64)
@@ -107,7 +107,7 @@ def _expand_all(codons: Any, individuals: Any, grammar: Grammar, forest: Forest)
     return sizes
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _expand(
     codons: Any, grammar: Grammar, weights: Any, thresholds: Any, children: Any, split_0: int, leaf_0: int
 ) -> int:
@@ -150,7 +150,7 @@ def _expand(
         parent = pending[n_pending]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _condition(
     codons: Any,
     at: int,

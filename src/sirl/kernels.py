@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from sirl.compiling import compiled
 from sirl.forest import Forest
 from sirl.keys import uniform
 
@@ -75,7 +75,7 @@ def make_table(q_values: NDArray[np.float64], visits: NDArray[np.int64]) -> Tabl
     return Table(q_values.copy(), visits.copy(), q_values.max(axis=-1))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def fill_uniform(q_values: Any, first_leaf: Any, keys: Any, low: float, high: float) -> None:
     """Uniform Q-values in [low, high), by the key of each tree (n_trees,)."""
     n_actions = q_values.shape[1]
@@ -171,7 +171,7 @@ def learn(
     return following
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def end_step(seats: Seats, book: Book, ids: Any, rewards: Any, terminated: Any, truncated: Any) -> Any:
     """Count a step of the slots ``ids`` (n,), and give a slot whose episode is over the next one.
 
@@ -205,7 +205,7 @@ def end_step(seats: Seats, book: Book, ids: Any, rewards: Any, terminated: Any, 
     return fresh[:n_fresh], going[:n_going]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
     """The leaf that each observation (n, n_features) reaches in its own tree (n,)."""
     leaves = np.empty(len(trees), dtype=np.int32)
@@ -214,7 +214,7 @@ def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
     return leaves
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def act_each(table: Table, seats: Seats, ids: Any, leaves: Any, epsilons: Any) -> Any:
     """An action for each of the slots ``ids`` (n,), whose trees are at ``leaves`` (n_slots,)."""
     actions = np.empty(len(ids), dtype=np.int32)
@@ -225,7 +225,7 @@ def act_each(table: Table, seats: Seats, ids: Any, leaves: Any, epsilons: Any) -
     return actions
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def learn_each(
     forest: Forest,
     table: Table,

@@ -7,7 +7,7 @@ phase can be cut into orders in any way and computed anywhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from sirl.forest import Forest
 from sirl.kernels import Rule
 from sirl.keys import Key, Keys, fold_all
 from sirl.simulators import Simulator
-from sirl.simulators.direct import Direct
+
+if TYPE_CHECKING:
+    from sirl.simulators.direct import Direct
 
 
 class Arena(NamedTuple):
@@ -115,7 +117,8 @@ class CollaborativeOrder(NamedTuple):
     @property
     def label(self) -> str:
         """What this order is, for a message."""
-        return f"collaborative copies {self.copies[0]} to {self.copies[-1]}"
+        first, last = self.copies[0], self.copies[-1]
+        return f"collaborative copy {first}" if first == last else f"collaborative copies {first} to {last}"
 
     def keys(self) -> Keys:
         """The key of every copy's every episode, (n_copies, n_episodes)."""

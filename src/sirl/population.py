@@ -143,7 +143,7 @@ class _Group:
         key = root(self.problem.seed, stream, self.generation)
         all_trees = IndividualOrder(self.forest, self.knowledge, self.valid, self._learning(episodes), key)
         # More parts than workers make up for a worker that is slower.
-        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, self._parts(2, 8))]
+        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, self._parts(2, 4))]
         try:
             results = _map(self.engine, refine, orders, self.problem)
         except EnvironmentFailure as failure:
@@ -171,7 +171,7 @@ class _Group:
                 learning,
                 root(self.problem.seed, Stream.COLLABORATIVE, self.generation),
             )
-            for a, b in _cut(n_copies, self._parts(1, n_copies if settings.voting in ELECTING else 1))
+            for a, b in _cut(n_copies, self._parts(1, 4 if settings.voting in ELECTING else 1))
         ]
         results = _map(self.engine, collaborate, orders, self.problem)
         # The paper's parallel scheme: each tree becomes the mean of its copies.

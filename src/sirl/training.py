@@ -23,6 +23,7 @@ from sirl.environments import (
     ArenaRecipe,
     SimulatorName,
     choose_backend,
+    in_lockstep,
     inspect,
     make_recipe,
     named_by_file,
@@ -68,7 +69,7 @@ class Training:
         self.settings = preset_settings(recipe.name, method).replace(**settings)
         self.task = inspect(recipe, features, actions)
         backend = choose_backend(recipe, simulator)
-        self.problem = make_problem(self.task, self.settings, seed, lockstep=backend != "mujoco")
+        self.problem = make_problem(self.task, self.settings, seed, in_lockstep(backend))
         self.config = Config(
             env=recipe.name,
             method=method,
@@ -267,7 +268,7 @@ def train(
         seed: same seed, same result, on any number of workers.
         out: a new directory for config, history and champion; nothing is written without it.
         workers: how much runs at the same time; all usable cores if not given.
-        simulator: "auto" takes MuJoCo's batch for the tasks it knows, Gymnasium for all others.
+        simulator: "auto" takes MuJoCo itself for the tasks that are its own, Gymnasium for all others.
         hang_limit: seconds after which a stretch of work in an environment counts as hung.
         features: names of the features, in order.
         actions: names of the actions (Discrete) or of the action's components.

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sirl.compiling import compiled
 
 Floats = NDArray[np.float64]
 Elect = Callable[[Floats, Floats], NDArray[np.int64]]
@@ -31,7 +32,7 @@ def _leader(weights: Floats, chances: Floats) -> NDArray[np.int64]:
     return np.full(len(chances), np.argmax(weights), dtype=np.int64)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _plurality(proposals: Any, weights: Any, n_actions: int, chance: float) -> int:
     """The action with the most weight behind it, ties broken at random."""
     votes = np.zeros(n_actions)

@@ -34,8 +34,8 @@ _RAW_NOTE = (
 )
 _PHASES_NOTE = (
     "A phase of the first generation (500 genotypes, all that are valid; ten copies), everything included, against "
-    "`mujoco.batch.Batch` alone on the same episodes: same starts, same actions, as many in lockstep, cut and "
-    "shared among workers in the same way. Raw physics is stepping alone, what its starts cost is taken off."
+    "`mujoco.batch.Batch` alone on the same episodes: same starts, same actions, in lockstep (up to 128 trees, or all "
+    "copies, of a worker's share). Raw physics is stepping alone, what its starts cost is taken off."
 )
 _WORKERS_NOTE = "The same measurements; raw physics beside it, for what the cores give."
 

@@ -8,13 +8,14 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sirl.benchmarking.measure import Effort, Table, take_turns, time_of
 from sirl.benchmarking.physics import PHASES, settings_for
 from sirl.benchmarking.tapes import Tape
 from sirl.benchmarking.work import MUJOCO, Bench
+from sirl.compiling import compiled
+from sirl.errors import SirlError
 from sirl.evolution import first_state
 from sirl.orders import Arena
 from sirl.simulators.direct import Controls, Direct, World, advance, begin
@@ -48,7 +49,7 @@ class _Script(NamedTuple):
         )
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _simulate(world: World, controls: Controls, starts: Any, lengths: Any, physics_only: bool) -> None:
     """Play episodes without trees; ``physics_only``: without what a task lays over the steps of its physics."""
     physics, taken = world.physics, 0
@@ -79,9 +80,9 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
     rows = []
     for env_id in env_ids:
         bench = Bench.of(env_id, **settings_for(env_id, effort) | settings)
-        arena = bench.arena()
+        arena = bench.arena_recipe()
         if arena.direct is None:
-            continue  # MuJoCo's library is not where it is expected, and phases run in lockstep
+            raise SirlError("a profile needs MuJoCo's library, which is not in its package: leave this section out.")
         for call in bench.recorded(first_state(bench.problem), 1):
             if call.function.__name__ not in PHASES:
                 continue

@@ -205,7 +205,7 @@ def replay(raw: RawPhysics, number: int) -> Replayed:
 
 
 def replay_all(engine: Engine[RawPhysics], numbers: Sequence[int]) -> Time:
-    """What stepping alone takes for a phase's tapes, cut and shared among workers as the phase was.
+    """What stepping alone takes for a phase's tapes, in lockstep, each worker its share.
 
     What starts cost is taken off: to step and nothing else is the strictest thing to be compared with.
     """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sirl.benchmarking.tapes import Call, RawPhysics, Tape, Watched
 from sirl.config import preset_settings
 from sirl.engine import Engine, local_engine
-from sirl.environments import SLOTS, ArenaRecipe, Backend, Recipe, choose_backend, inspect, make_recipe
+from sirl.environments import SLOTS, ArenaRecipe, Backend, Recipe, choose_backend, in_lockstep, inspect, make_recipe
 from sirl.evolution import State, first_state, next_generation
 from sirl.forest import Forest
 from sirl.kernels import Rule
@@ -39,16 +39,16 @@ class Bench(NamedTuple):
         recipe = make_recipe(env_id)
         backend = choose_backend(recipe, simulator)
         chosen = preset_settings(env_id, "sirl-lb").replace(**settings)
-        return Bench(recipe, make_problem(inspect(recipe), chosen, 0, lockstep=backend != "mujoco"), backend)
+        return Bench(recipe, make_problem(inspect(recipe), chosen, 0, in_lockstep(backend)), backend)
 
     @property
-    def arena(self) -> ArenaRecipe:
+    def arena_recipe(self) -> ArenaRecipe:
         """How a worker gets its arena."""
         return ArenaRecipe(self.recipe, self.problem.menu, self.backend, self.problem.settings.max_steps)
 
     def engine(self, workers: int) -> Engine[Arena]:
         """As :class:`sirl.Training` makes it."""
-        return local_engine(self.arena, workers)
+        return local_engine(self.arena_recipe, workers)
 
     def raw_engine(self, workers: int, tapes: list[Tape]) -> Engine[RawPhysics]:
         """The same for physics alone, with the tapes at hand."""
@@ -75,6 +75,7 @@ def warm_up() -> None:
         for env_id in ("InvertedPendulum-v4", "Reacher-v4"):
             bench = Bench.of(env_id, collaborative_copies=2, validation_episodes=1, max_steps=5, **few)
             bench.first_generation(stack.enter_context(bench.engine(1)))
+            bench.recorded(first_state(bench.problem), 1)  # in lockstep, too
 
 
 class Noise:

@@ -2,6 +2,9 @@
 
 Episodes in lockstep share what a call from Python costs; here there is none to share. Only loops that are compiled
 from end to end can use it, so it is no :class:`~sirl.simulators.Simulator`. Bit-equal to Gymnasium, too.
+
+A fatal error of MuJoCo would end the process here, where Python's bindings raise an exception. None of the tasks is
+known to have one; a worker process that ends is told of by name.
 """
 
 from __future__ import annotations
@@ -133,8 +136,7 @@ def advance(world: World, controls: Controls, action: int) -> Any:
         physics.ctrl[j] = controls.values[action, j]
     before = physics.qpos[0, 0]
     reward = 0.0
-    if world.reaches:  # the distance before the action counts
-        _measure(world.reach)
+    if world.reaches:  # the distance before the action counts, as it was seen
         reward = -np.sqrt(world.reach.square[0]) - controls.costs[action]
     for _ in range(physics.frame_skip):
         call_with_two(physics.step, physics.model, physics.data)
@@ -195,11 +197,13 @@ class Direct:
         self._task = SUPPORTED[env_id]
         self._model = load_model(env_id)
         self._data = mujoco.MjData(self._model)
-        reach, self._memory = self._make_reach(reaches := env_id == "Reacher-v4")
+        reach, self._memory = self._make_reach(self._task.reaches)
         body = BodyRules.of(self._task, self._model)
-        n_features = 11 if reaches else self._model.nq - body.hidden + self._model.nv
+        n_features = 11 if self._task.reaches else self._model.nq - body.hidden + self._model.nv
         physics = self._make_physics(library)
-        self.world = World(physics, np.zeros((1, n_features)), time_limit(env_id, max_steps), reaches, body, reach)
+        self.world = World(
+            physics, np.zeros((1, n_features)), time_limit(env_id, max_steps), self._task.reaches, body, reach
+        )
 
     @classmethod
     def of(cls, env_id: str, max_steps: int | None = None) -> Self | None:

@@ -7,6 +7,7 @@ results that must have NumPy's bits: its cosine is not that of the C library on 
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,11 +26,12 @@ def find_library() -> ctypes.CDLL | None:
     for library in Path(mujoco.__file__).parent.glob("*mujoco*.*"):
         if library.suffix in (".dll", ".dylib") or ".so." in library.name:
             try:
-                found = ctypes.CDLL(str(library))
+                found = ctypes.CDLL(str(library), mode=getattr(os, "RTLD_NOLOAD", ctypes.DEFAULT_MODE))
                 ctypes.c_void_p.in_dll(found, "mjcb_time")
-            except (OSError, ValueError):  # another file, or another build of MuJoCo
+                if found.mj_version() == mujoco.mj_version():
+                    return found
+            except (OSError, ValueError, AttributeError):  # another file, or another build of MuJoCo
                 continue
-            return found
     return None
 
 

@@ -17,10 +17,10 @@ import mujoco
 import numpy as np
 from gymnasium.utils import seeding
 from mujoco.batch import Batch
-from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from sirl.compiling import compiled
 from sirl.errors import SirlError, did_you_mean
 from sirl.simulators import Ids, Step
 from sirl.simulators.library import stop_timers
@@ -61,6 +61,8 @@ class Overlay:
     """Observed velocities are clipped here."""
     fall: int = _NEVER
     """When the episode is over."""
+    reaches: bool = False
+    """An arm that is to reach a target; else a body that is to stay upright, or to move forward."""
 
 
 def _noisy_starts(model: mujoco.MjModel, seeds: NDArray[np.int64], noise: float) -> Floats:
@@ -108,7 +110,7 @@ def _stretch(draws: Floats, bound: float) -> Floats:
 SUPPORTED: dict[str, Overlay] = {
     "InvertedPendulum-v4": Overlay("inverted_pendulum.xml", 2, noise=0.01, alive=1.0, fall=_PENDULUM),
     "Swimmer-v4": Overlay("swimmer.xml", 4, noise=0.1, control_cost=1e-4, forward=1.0, hidden=2),
-    "Reacher-v4": Overlay("reacher.xml", 2, starts=_reacher_starts, control_cost=1.0),
+    "Reacher-v4": Overlay("reacher.xml", 2, starts=_reacher_starts, control_cost=1.0, reaches=True),
     "Hopper-v4": Overlay(
         "hopper.xml",
         4,
@@ -133,7 +135,7 @@ SUPPORTED: dict[str, Overlay] = {
     ),
     "HalfCheetah-v4": Overlay("half_cheetah.xml", 5, starts=_cheetah_starts, control_cost=0.1, forward=1.0, hidden=1),
 }
-"""The tasks that ``MujocoSimulator`` plays, by Gymnasium id."""
+"""The tasks whose physics is MuJoCo's alone, by Gymnasium id."""
 
 
 def load_model(env_id: str) -> mujoco.MjModel:
@@ -195,7 +197,7 @@ class _Physics:
         self.batch.step(None if len(ids) == self.batch.nsim else ids, self.frame_skip)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _start(views: _Views, elapsed: Any, ids: Any, starts: Any) -> None:
     """Begin in each of the slots ``ids`` (n,) at its row of starts (n, nq + nv)."""
     for i in range(len(ids)):
@@ -212,7 +214,7 @@ def _start(views: _Views, elapsed: Any, ids: Any, starts: Any) -> None:
             views.qvel[slot, j] = starts[i, nq + j]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count(views: _Views, elapsed: Any, max_steps: int, ids: Any) -> Any:
     """Count a step of the slots ``ids`` (n,): which are at their last (n,), and which have a state that broke (n,).
 
@@ -317,7 +319,7 @@ def has_fallen(qpos: Any, qvel: Any, slot: int, rules: BodyRules) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _observe_bodies(qpos: Any, qvel: Any, ids: Any, rules: BodyRules) -> Any:
     observations = np.empty((len(ids), qpos.shape[1] - rules.hidden + qvel.shape[1]))
     for i in range(len(ids)):
@@ -325,7 +327,7 @@ def _observe_bodies(qpos: Any, qvel: Any, ids: Any, rules: BodyRules) -> Any:
     return observations
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _judge_bodies(qpos: Any, qvel: Any, ids: Any, before: Any, costs: Any, rules: BodyRules) -> Any:
     rewards = np.empty(len(ids))
     terminated = np.empty(len(ids), dtype=np.bool_)
@@ -405,7 +407,7 @@ class MujocoSimulator:
         self.n_slots = n_slots
         self._task = SUPPORTED[env_id]
         self._physics = _Physics(env_id, n_slots)
-        rulebook = _Reachers if env_id == "Reacher-v4" else _Bodies
+        rulebook = _Reachers if self._task.reaches else _Bodies
         self._rules: _Rulebook = rulebook(self._task, self._physics)
         self._elapsed = np.zeros(n_slots, np.int64)
         self._max_steps = time_limit(env_id, max_steps)

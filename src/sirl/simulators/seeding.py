@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
+
+from sirl.compiling import compiled
 
 _U32 = np.uint32
 _INIT_A, _MULT_A = _U32(0x43B0D7E5), _U32(0x931E8875)
@@ -25,7 +26,7 @@ _LOW_HALF, _HALF = _U64(0xFFFFFFFF), _U64(32)
 _ONE, _S11, _S58, _S63 = _U64(1), _U64(11), _U64(58), _U64(63)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def first_uniforms(seeds: Any, n: int) -> Any:
     """The first ``n`` draws in [0, 1) of ``default_rng(seed)`` for each of the seeds (m,), 0 to 2**63 - 1; (m, n)."""
     out = np.empty((len(seeds), n))

@@ -1,0 +1,52 @@
+"""Compiled loops, kept on disk for the next process.
+
+numba looks at the file of a function alone to see whether what it has kept is still good, but compiled code holds all
+that it calls from other files too. Here it is kept in a directory named after the content of the whole package: no
+change of any file, and no upgrade, can leave old code behind that works on new data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_PACKAGE = Path(__file__).parent
+_config: Any = numba.config
+
+
+def compiled(function: _Function) -> _Function:
+    """A function for numba to compile when it is first called; it then runs without the GIL."""
+    chosen = _config.CACHE_DIR
+    _config.CACHE_DIR = str(_directory(chosen))
+    try:
+        return cast(_Function, numba.njit(nogil=True, cache=True)(function))
+    finally:
+        _config.CACHE_DIR = chosen
+
+
+@cache
+def _directory(chosen: str) -> Path:
+    """Where compiled code is kept: below what ``NUMBA_CACHE_DIR`` has chosen, else in the user's cache."""
+    base = Path(chosen) if chosen else _user_cache() / "sirl"
+    return base / f"compiled-{_fingerprint()}"
+
+
+def _user_cache() -> Path:
+    chosen = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(chosen or os.path.expanduser("~/.cache"))
+
+
+def _fingerprint() -> str:
+    """Of all of the package's code."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(_PACKAGE)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
