@@ -171,7 +171,7 @@ class _Group:
                 learning,
                 root(self.problem.seed, Stream.COLLABORATIVE, self.generation),
             )
-            for a, b in _cut(n_copies, self._parts(1, 4 if settings.voting in ELECTING else 1))
+            for a, b in _cut(n_copies, self._parts(1, 8 if settings.voting in ELECTING else 1))
         ]
         results = _map(self.engine, collaborate, orders, self.problem)
         # The paper's parallel scheme: each tree becomes the mean of its copies.

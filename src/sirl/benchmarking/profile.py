@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +23,9 @@ from sirl.simulators.library import call_with_two
 _NOTE = (
     "Per cent of a phase's time on one worker. The same episodes are played three times in turns, in a compiled loop "
     "each time: as the phase, with its actions but without trees, and with nothing but MuJoCo's steps between the "
-    "starts. Physics is the last; rules (observations, rewards, ends, the check for divergence) what the second takes "
-    "beyond it; trees (draws, choices, walks, learning, results) what the phase takes beyond that."
+    "starts; of several repetitions the shortest counts. Physics is the last; rules (observations, rewards, ends, the "
+    "check for divergence) what the second takes beyond it; trees (draws, choices, walks, learning, results) what the "
+    "phase takes beyond that."
 )
 
 
@@ -93,7 +93,7 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
                 "physics": partial(_without_trees, arena.direct, script, True),
             }
             times = take_turns({name: partial(time_of, side) for name, side in sides.items()}, effort.repetitions)
-            phase, no_trees, physics = (median(t.wall for t in times[name]) for name in sides)
+            phase, no_trees, physics = (min(t.wall for t in times[name]) for name in sides)
             rows.append(
                 {
                     "task": env_id,
