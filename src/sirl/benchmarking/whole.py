@@ -30,7 +30,8 @@ _NOTE = (
     "SIRL-LB at the paper's size on all cores, from the first generation on: all 100 of InvertedPendulum, of the "
     "others as many as begin within a minute (in the quick form, one). A row is one generation, everything included, "
     f"and, if that takes less than {_SHORT:.0f} s, what physics alone takes for the same episodes, in lockstep on as "
-    "many workers. The run: what all 100 generations take, or would take if those still to come took as long as this one."
+    "many workers. The run: what all 100 generations take, or would take if those still to come took as long as this "
+    "one."
 )
 
 
