@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import NamedTuple
 
 import gymnasium as gym
@@ -50,6 +51,14 @@ class Tiny(gym.Env):
         if out is not None:
             return out
         return self.observation_space.sample(), float(np.sum(action)), False, self.steps == 10, {}
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Ctrl-C raises, also where the tests were started in the background, by a shell that has it ignored there."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
 
 
 @pytest.fixture

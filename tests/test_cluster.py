@@ -93,8 +93,8 @@ def hang(context, item):
 
 def test_an_item_that_hangs_is_ended_and_tells_where(cluster):
     """Its time starts when it does: waiting for a worker is no hanging."""
-    with RayCluster(Context, timeout=1.0) as engine:
-        with pytest.raises(EnvironmentFailure, match=r"item 1 .* 1 seconds.*--hang-limit") as failure:
+    with RayCluster(Context, timeout=5.0) as engine:
+        with pytest.raises(EnvironmentFailure, match=r"item 1 .* 5 seconds.*--hang-limit") as failure:
             engine.map(hang, range(3))
         assert "in hang" in failure.value.details
         assert engine.map(double, [4])[0][0] == 8

@@ -74,7 +74,7 @@ def test_every_learning_rule_gives_the_bits_of_the_plain_implementation(changes)
 
 
 @pytest.mark.parametrize("env_id", ["InvertedPendulum-v4", "Hopper-v4"])
-def test_mujoco_in_lockstep_gives_the_bits_of_the_plain_implementation(env_id):
+def test_mujoco_gives_the_bits_of_the_plain_implementation(env_id):
     compare(env_id, simulator="mujoco")
 
 

@@ -22,7 +22,9 @@ LOG_CAPACITY = 512
 """States of a copy that trees may lag behind: a compromise between caches and long stretches."""
 
 _SHORT = 4
-"""Below so many states, walking each is faster than weighing all splits for all states."""
+"""Below so many states, walking each is faster than weighing all splits for all states …"""
+_MANY = 64
+"""… and so it is above so many splits, most of which a state never meets."""
 
 
 class Log(NamedTuple):
@@ -191,7 +193,7 @@ def catch_up(forest: Forest, table: Table, rule: Rule, log: Log, scratch: Scratc
     following = scratch.following
     start, stop = log.learned[copy, tree], log.length[copy]
     states = log.states[copy]
-    if stop - start < _SHORT:
+    if stop - start < _SHORT or forest.first_split[tree + 1] - forest.first_split[tree] > _MANY:
         for k in range(start, stop):
             following[k] = walk(forest, tree, states[:, k])
     else:
