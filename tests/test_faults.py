@@ -1,5 +1,6 @@
 """What a run survives: the small form of benchmarks/faults.py, benchmarks/hostile.py and benchmarks/fuzz.py."""
 
+import gc
 import os
 import random
 import shutil
@@ -177,9 +178,11 @@ def test_memory_does_not_pile_up():
     for record in training.generations():
         if record.generation == 3:  # it is slow, so not for what is made once
             tracemalloc.start()
+        gc.collect()
         sizes[record.generation] = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert sizes[11] - sizes[5] < 6 * 10_000  # 1 MB per 100 generations
+    # 1 MB per 100 generations. What is loaded once makes one stretch larger, what piles up makes every one.
+    assert min(sizes[later] - sizes[later - 2] for later in (7, 9, 11)) < 2 * 10_000
 
 
 def test_a_checkpoint_of_the_papers_size_is_mostly_codons(tmp_path, run):
