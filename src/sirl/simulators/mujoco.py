@@ -1,8 +1,9 @@
-"""MuJoCo tasks at the speed of their physics, bit-equal to Gymnasium.
+"""MuJoCo tasks: what Gymnasium lays over their physics, and a simulator of them in lockstep, bit-equal to Gymnasium.
 
-``mujoco.batch`` steps the physics of every slot in one call. What a Gymnasium environment lays over the physics
-(where an episode starts, what is seen, what a step earns, when it is over) is a rulebook; its arithmetic is
-Gymnasium's in order and dtype, since bits depend on both: a float32 action has a float32 control cost.
+First what is laid over the physics (where an episode starts, what is seen, what a step earns, when it is over), which
+:mod:`sirl.simulators.direct` uses too; its arithmetic is Gymnasium's in order and dtype, since bits depend on both: a
+float32 action has a float32 control cost. Then the simulator: ``mujoco.batch`` steps the physics of every slot in one
+call.
 """
 
 from __future__ import annotations
