@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from sirl.compiling import compiled
+from sirl.compiling import compiled, part
 from sirl.forest import Forest
 from sirl.kernels import DRAWS_PER_CHOICE, Rule, Seats, Table, bootstraps, choose, update, walk
 from sirl.keys import fold, uniform
@@ -93,7 +92,7 @@ def make_log(n_copies: int, forest: Forest) -> Log:
     )
 
 
-@register_jitable
+@part
 def _walk_stretch(forest: Forest, tree: int, observations: Any, start: int, stop: int, scratch: Scratch) -> None:
     """``scratch.following`` from ``start`` on: the leaves that columns of observations (n_features, …) reach in a tree.
 
@@ -123,7 +122,7 @@ def _walk_stretch(forest: Forest, tree: int, observations: Any, start: int, stop
             here[state] = if_true[state] if totals[state] < threshold else if_false[state]
 
 
-@register_jitable
+@part
 def _reached(node: int, first_split: int, scratch: Scratch, spare: int, n_states: int) -> Any:
     """The leaves (n_states,) that are reached from a node on; those of a leaf are written to a spare row."""
     if node >= 0:
@@ -153,7 +152,7 @@ def all_vote_chances(keys: Any, max_steps: int) -> Any:
     return chances
 
 
-@register_jitable
+@part
 def log_start(log: Log, copy: int, states: Any, i: int) -> None:
     """Append the first state of an episode, row ``i`` of states (n, n_features)."""
     k = log.length[copy]
@@ -163,7 +162,7 @@ def log_start(log: Log, copy: int, states: Any, i: int) -> None:
     log.length[copy] = k + 1
 
 
-@register_jitable
+@part
 def log_step(log: Log, copy: int, action: int, reward: float, counts: bool, states: Any, i: int) -> bool:
     """Append a state, row ``i`` of states (n, n_features), and the transition to it; ``counts``: its value does.
 
@@ -181,13 +180,13 @@ def log_step(log: Log, copy: int, action: int, reward: float, counts: bool, stat
     return bool(k + 3 > log.actions.shape[1])
 
 
-@register_jitable
+@part
 def copy_of(table: Table, copy: int) -> Table:
     """What one copy has learned."""
     return Table(table.q_values[copy], table.visits[copy], table.best[copy])
 
 
-@register_jitable
+@part
 def catch_up(forest: Forest, table: Table, rule: Rule, log: Log, scratch: Scratch, copy: int, tree: int) -> None:
     """A tree goes through the states of a copy that it has not seen, and learns from transitions (Algorithm 2)."""
     following = scratch.following
@@ -211,7 +210,7 @@ def catch_up(forest: Forest, table: Table, rule: Rule, log: Log, scratch: Scratc
     log.learned[copy, tree] = stop
 
 
-@register_jitable
+@part
 def propose(table: Table, log: Log, copy: int, tree: int, epsilon: float, key: Any, step: int) -> int:
     """What a tree that has caught up proposes at a step of an episode of a copy."""
     counter = (step * log.leaves.shape[1] + tree) * DRAWS_PER_CHOICE

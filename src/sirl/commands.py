@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sirl import evaluation
+from sirl.compiling import nothing_is_kept
 from sirl.config import Settings
 from sirl.errors import EnvironmentFailure, SirlError, WriteFailure, printable
 from sirl.evaluation import Evaluation
@@ -149,6 +150,8 @@ def _announce(run: Training) -> None:
         f"{_count(run.workers, 'worker')}, {config.simulator} simulator → {_place(run)}",
         flush=True,
     )
+    if nothing_is_kept():
+        print("numba compiles the loops, this once: that takes a few seconds more", flush=True)
 
 
 def _count(number: int, what: str) -> str:

@@ -1,8 +1,7 @@
 """The phases inside compiled loops, one whole episode after another, where physics can be called from there.
 
-The same draws, the same updates in the same order as in lockstep, and so the same bits. A loop plays episodes from a
-given one on and comes back after some thousand steps with the number of the next: in between, Python can notice that
-it is to stop.
+The same draws, the same updates in the same order as in lockstep, and so the same bits. A loop goes on from where it is
+told and comes back after some thousand steps at most: in between, Python can notice that it is to stop.
 """
 
 from __future__ import annotations
@@ -68,9 +67,10 @@ def refine(direct: Direct, actions: NDArray[Any], order: IndividualOrder) -> Ind
     """See `sirl.phases.refine`."""
     keys, table, learning = order.keys(), make_table(*order.knowledge), order.learning
     episodes = Episodes.of(direct, episode_seeds(keys))
-    done, where = 0, (direct.world, direct.controls(actions))
-    while done < keys.size:
-        done = _learn_alone(*where, order.forest, table, learning.rule, keys, learning.epsilons, episodes, done)
+    what = (order.forest, table, learning.rule, keys, learning.epsilons, episodes)
+    done, controls = 0, direct.controls(actions)
+    while (done := _learn_alone(direct.world, controls, *what, done)) < keys.size:
+        pass
     knowledge = Knowledge(table.q_values, table.visits)
     return IndividualResult(knowledge, episodes.returns, int(episodes.lengths.sum()))
 
@@ -88,10 +88,9 @@ def collaborate(direct: Direct, actions: NDArray[Any], order: CollaborativeOrder
             episodes = Episodes.of(direct, episode_seeds(keys[None, block]))
             chances = all_vote_chances(keys[block], direct.world.max_steps)
             voters = ELECTING[order.voting](order.weights, chances.ravel()).reshape(chances.shape)
-            what = (log, scratch, voters, keys[block], order.learning.epsilons[block], episodes)
-            done = 0
-            while done < block.size:
-                done = _learn_together(direct.world, controls, forest, table, rule, *what, done)
+            what = (voters, keys[block], order.learning.epsilons[block], episodes, np.zeros(2, dtype=np.int64))
+            while _learn_together(direct.world, controls, forest, table, rule, log, scratch, *what):
+                learn_log(forest, table, rule, log, scratch)
             steps += int(episodes.lengths.sum())
         learn_log(forest, table, rule, log, scratch)
     return CollaborativeResult(Knowledge(tables.q_values, tables.visits), steps)
@@ -101,8 +100,8 @@ def play(direct: Direct, order: PlayOrder) -> PlayResult:
     """See `sirl.phases.play`."""
     episodes = Episodes.of(direct, order.seeds)
     done, controls = 0, direct.controls(order.actions)
-    while done < order.seeds.size:
-        done = _play_alone(direct.world, controls, order.forest, episodes, done)
+    while (done := _play_alone(direct.world, controls, order.forest, episodes, done)) < order.seeds.size:
+        pass
     return PlayResult(episodes.returns, episodes.lengths)
 
 
@@ -154,33 +153,35 @@ def _learn_together(
     keys: Any,
     epsilons: Any,
     episodes: Episodes,
-    first: int,
-) -> int:
+    done: Any,
+) -> bool:
     """All trees play in the one copy of tables and log (Algorithm 2), with ``keys`` (n_episodes,).
 
-    ``voters`` (n_episodes, max_steps) have their way.
+    ``voters`` (n_episodes, max_steps) have their way. ``done`` (2,) says where to go on: how many episodes are over,
+    and how many steps of the next.
+
+    Returns:
+        Whether the log is full, and all must learn it; else every episode is over.
     """
     table = copy_of(tables, 0)
-    steps = 0
-    while first < len(keys) and steps < _AT_A_TIME:
-        begin(world, episodes.starts[first])
-        log_start(log, 0, world.observation, 0)
-        step, over = 0, False
-        while not over:
-            tree = voters[first, step]
-            catch_up(forest, table, rule, log, scratch, 0, tree)
-            action = propose(table, log, 0, tree, epsilons[first], keys[first], step)
-            reward, terminated, _ = advance(world, controls, action)
-            step += 1
-            truncated = step >= world.max_steps
-            counts = bootstraps(terminated, truncated, rule)
-            if log_step(log, 0, action, reward, counts, world.observation, 0):
-                learn_log(forest, tables, rule, log, scratch)
-            over = terminated or truncated
-        episodes.lengths[0, first] = step
-        steps += step
-        first += 1
-    return first
+    episode, step = done[0], done[1]
+    full = False
+    while episode < len(keys) and not full:
+        if step == 0:
+            begin(world, episodes.starts[episode])
+            log_start(log, 0, world.observation, 0)
+        tree = voters[episode, step]
+        catch_up(forest, table, rule, log, scratch, 0, tree)
+        action = propose(table, log, 0, tree, epsilons[episode], keys[episode], step)
+        reward, terminated, _ = advance(world, controls, action)
+        step += 1
+        truncated = step >= world.max_steps
+        full = log_step(log, 0, action, reward, bootstraps(terminated, truncated, rule), world.observation, 0)
+        if terminated or truncated:
+            episodes.lengths[0, episode] = step
+            episode, step = episode + 1, 0
+    done[0], done[1] = episode, step
+    return full
 
 
 @compiled

@@ -120,7 +120,8 @@ def _expand(
     length = len(codons)
     limit = length if not grammar.zeros_at_end else 2**62
     pending = np.empty(length + 3, dtype=np.int64)  # action rules not yet expanded: 2·split + side
-    n_pending, n_splits, n_leaves = 0, 0, 0
+    n_pending, n_leaves = 0, 0
+    n_splits: Any = np.int64(0)  # of one type from the start, or numba compiles the condition twice
     at = 1  # codon 0 expands <start>
     parent = -1
     while True:
@@ -145,7 +146,7 @@ def _expand(
         else:
             n_leaves += 1
         if n_pending == 0:
-            return n_splits
+            return int(n_splits)
         n_pending -= 1
         parent = pending[n_pending]
 

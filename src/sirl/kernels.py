@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from sirl.compiling import compiled
+from sirl.compiling import compiled, part
 from sirl.forest import Forest
 from sirl.keys import uniform
 
@@ -87,7 +86,7 @@ def fill_uniform(q_values: Any, first_leaf: Any, keys: Any, low: float, high: fl
                 q_values[leaf, action] = low + (high - low) * u
 
 
-@register_jitable
+@part
 def walk(forest: Forest, tree: int, observation: Any) -> int:
     """The forest's leaf that an observation (n_features,) reaches in a tree."""
     node = forest.roots[tree]
@@ -99,7 +98,7 @@ def walk(forest: Forest, tree: int, observation: Any) -> int:
     return int(~node)
 
 
-@register_jitable
+@part
 def choose(q_row: Any, epsilon: float, key: Any, counter: int) -> int:
     """ε-greedy inside a leaf: a random action with probability ε, else the best, ties broken at random."""
     if epsilon > 0.0 and uniform(key, counter) < epsilon:
@@ -121,7 +120,7 @@ def choose(q_row: Any, epsilon: float, key: Any, counter: int) -> int:
     return first
 
 
-@register_jitable
+@part
 def update(table: Table, leaf: int, action: int, target: float, rule: Rule) -> None:
     """Q(leaf, a) += α (target - Q(leaf, a)), and the leaf's best value follows."""
     rate = rule.learning_rate
@@ -141,7 +140,7 @@ def update(table: Table, leaf: int, action: int, target: float, rule: Rule) -> N
         table.best[leaf] = best
 
 
-@register_jitable
+@part
 def bootstraps(terminated: bool, truncated: bool, rule: Rule) -> bool:
     """Whether the next state's value counts."""
     if terminated:
@@ -149,7 +148,7 @@ def bootstraps(terminated: bool, truncated: bool, rule: Rule) -> bool:
     return rule.after_truncation or not truncated
 
 
-@register_jitable
+@part
 def learn(
     forest: Forest,
     table: Table,

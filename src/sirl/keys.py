@@ -12,8 +12,9 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
+
+from sirl.compiling import part
 
 Key = np.uint64
 Keys = NDArray[np.uint64]
@@ -41,7 +42,7 @@ class Stream(IntEnum):
     EVALUATION = 10
 
 
-@register_jitable
+@part
 def _mix(x: Any) -> Any:
     """The SplitMix64 finalizer: a bijection of 64-bit words in which every bit moves every other."""
     x = (x ^ (x >> _S30)) * _MULTIPLIER_1
@@ -49,19 +50,19 @@ def _mix(x: Any) -> Any:
     return x ^ (x >> _S31)
 
 
-@register_jitable
+@part
 def fold(key: Any, word: Any) -> Any:
     """The key for ``word`` under ``key``: different words of one key never meet."""
     return _mix(key ^ _mix(np.uint64(word) * _GOLDEN + _GOLDEN))
 
 
-@register_jitable
+@part
 def draw(key: Any, counter: Any) -> Any:
     """The ``counter``-th random 64-bit word of ``key``."""
     return _mix(key + (np.uint64(counter) + _S1) * _GOLDEN)
 
 
-@register_jitable
+@part
 def uniform(key: Any, counter: Any) -> Any:
     """The ``counter``-th draw of ``key``, uniform in [0, 1)."""
     return (draw(key, counter) >> _S11) * _UNIT

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sirl import catching_up, kernels
 from sirl.catching_up import make_log, make_scratch, repeat_table
+from sirl.forest import Forest
 from sirl.kernels import Book, Seats, make_table
 from sirl.keys import Keys, episode_seeds
 from sirl.orders import (
@@ -57,6 +58,8 @@ def play(arena: Arena, order: PlayOrder) -> PlayResult:
 class _Players(Protocol):
     """Who plays in the slots."""
 
+    forest: Forest
+
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
         """An episode has begun in each of the slots ``ids``."""
         ...
@@ -84,11 +87,11 @@ class _Slots:
 
     def __init__(self, simulator: Simulator, seeds: NDArray[np.int64], keys: Keys):
         n_players, n_episodes = seeds.shape
-        n = min(simulator.n_slots, n_players)
+        n = min(simulator.n_slots, n_players) if n_episodes else 0
         self.simulator, self.seeds = simulator, seeds
         self.ids: Ids = np.arange(n, dtype=np.int32)
         """The slots in use."""
-        self.seats = Seats(np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), keys[:n, 0].copy())
+        self.seats = Seats(np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), keys[:n, :1].ravel())
         self.returns = np.zeros((n_players, n_episodes))
         self.lengths = np.zeros((n_players, n_episodes), dtype=np.int64)
         self._book = Book(keys, self.returns, self.lengths, np.array([n]))
@@ -96,6 +99,9 @@ class _Slots:
     def run(self, players: _Players) -> None:
         """Play every episode of every player."""
         n = len(self.ids)
+        if n == 0:
+            self._rehearse(players)
+            return
         waves = [self.seeds[first : first + n].T.ravel() for first in range(0, len(self.seeds), n)]
         self.simulator.expect(np.concatenate(waves))
         player, episode, _, _ = self.seats
@@ -110,18 +116,27 @@ class _Slots:
                 self.returns[player[lost], episode[lost]] = -np.inf
             fresh, ids = kernels.end_step(self.seats, self._book, ids, out.rewards, out.terminated, out.truncated)
 
+    def _rehearse(self, players: _Players) -> None:
+        """Call all that is compiled, for nobody."""
+        nobody, nothing, never = self.ids, np.zeros(0), np.zeros(0, dtype=np.bool_)
+        seen = np.zeros((0, players.forest.weights.shape[1]))
+        players.begin(nobody, seen)
+        players.act(nobody)
+        players.learn(nobody, Step(seen, nothing, never, never))
+        kernels.end_step(self.seats, self._book, nobody, nothing, never, never)
+
 
 class _Alone:
     """Trees in the individual phase: a player is a tree."""
 
     def __init__(self, arena: Arena, order: IndividualOrder, slots: _Slots):
-        self.arena, self.order, self.slots = arena, order, slots
+        self.arena, self.order, self.slots, self.forest = arena, order, slots, order.forest
         self.table = make_table(*order.knowledge)
         self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
         self.actions = np.zeros(0, dtype=np.int32)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
-        self.leaves[ids] = kernels.walk_each(self.order.forest, self.slots.seats.player[ids], observations)
+        self.leaves[ids] = kernels.walk_each(self.forest, self.slots.seats.player[ids], observations)
 
     def act(self, ids: Ids) -> NDArray[Any]:
         epsilons = self.order.learning.epsilons
@@ -130,17 +145,17 @@ class _Alone:
 
     def learn(self, ids: Ids, out: Step) -> None:
         rule, seats = self.order.learning.rule, self.slots.seats
-        kernels.learn_each(self.order.forest, self.table, rule, seats, ids, self.leaves, self.actions, *out[:4])
+        kernels.learn_each(self.forest, self.table, rule, seats, ids, self.leaves, self.actions, *out[:4])
 
 
 class _Together:
     """The whole forest in the collaborative phase: a player is a copy of it."""
 
     def __init__(self, arena: Arena, order: CollaborativeOrder, slots: _Slots):
-        self.arena, self.order, self.slots = arena, order, slots
+        self.arena, self.order, self.slots, self.forest = arena, order, slots, order.forest
         n_copies = len(order.copies)
         self.tables = repeat_table(make_table(*order.knowledge), n_copies)
-        self.log, self.scratch = make_log(n_copies, order.forest), make_scratch(order.forest)
+        self.log, self.scratch = make_log(n_copies, self.forest), make_scratch(self.forest)
         self.actions = np.zeros(0, dtype=np.int32)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
@@ -149,7 +164,7 @@ class _Together:
     def act(self, ids: Ids) -> NDArray[Any]:
         order, seats = self.order, self.slots.seats
         chances = catching_up.vote_chances(seats, ids)
-        who = (order.forest, self.tables, order.learning.rule, self.log, self.scratch)
+        who = (self.forest, self.tables, order.learning.rule, self.log, self.scratch)
         if order.voting in ELECTING:
             voters = ELECTING[order.voting](order.weights, chances)
             self.actions = catching_up.propose_one(*who, seats, ids, order.learning.epsilons, voters)
@@ -168,7 +183,7 @@ class _Together:
     def learn_rest(self) -> None:
         """Every tree catches up with all that has happened."""
         order = self.order
-        catching_up.learn_log(order.forest, self.tables, order.learning.rule, self.log, self.scratch)
+        catching_up.learn_log(self.forest, self.tables, order.learning.rule, self.log, self.scratch)
 
 
 class _Finished:
@@ -176,13 +191,13 @@ class _Finished:
 
     def __init__(self, order: PlayOrder, slots: _Slots):
         n_trees, n_episodes = order.seeds.shape
-        self.order, self.slots = order, slots
+        self.order, self.slots, self.forest = order, slots, order.forest
         self.trees = np.repeat(np.arange(n_trees), n_episodes)
         self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
 
     def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
         trees = self.trees[self.slots.seats.player[ids]]
-        self.leaves[ids] = kernels.walk_each(self.order.forest, trees, observations)
+        self.leaves[ids] = kernels.walk_each(self.forest, trees, observations)
 
     def act(self, ids: Ids) -> NDArray[Any]:
         return np.asarray(self.order.actions[self.leaves[ids]])

@@ -97,6 +97,27 @@ def evaluate_all(codons: Codons, problem: Problem, generation: int, engine: Engi
     return Evaluated(fitness, forest, valid, group.knowledge, group.spent_collaborative, group.spent_individual)
 
 
+def first_knowledge(forest: Forest, valid: NDArray[np.int64], problem: Problem, generation: int) -> Knowledge:
+    """What leaves know before they have learned anything; ``valid`` (n_trees,): which individual each tree is."""
+    settings = problem.settings
+    keys = fold_all(root(problem.seed, Stream.Q_VALUES, generation), valid)
+    q_values = np.empty((forest.n_leaves, len(problem.menu.values)))
+    fill_uniform(q_values, forest.first_leaf, keys, settings.q_low, settings.q_high)
+    by_visits = settings.learning_rate_rule == "1/visits"
+    return Knowledge(q_values, np.zeros(q_values.shape if by_visits else (0, 0), dtype=np.int64))
+
+
+def make_rule(settings: Settings) -> Rule:
+    """How Q-values are to move."""
+    return Rule(
+        settings.learning_rate,
+        settings.learning_rate_rule == "1/visits",
+        settings.discount,
+        after_termination=settings.bootstrap == "always",
+        after_truncation=settings.bootstrap != "never",
+    )
+
+
 def _rounds(settings: Settings) -> list[tuple[range, range]]:
     """The collaborative iterations and the individual episodes of each round, as even as can be."""
 
@@ -118,22 +139,10 @@ class _Group:
         forest: Forest,
         valid: NDArray[np.int64],
     ):
-        settings = problem.settings
         self.problem, self.generation, self.engine = problem, generation, engine
         self.forest, self.valid = forest, valid
-        keys = fold_all(root(problem.seed, Stream.Q_VALUES, generation), valid)
-        q_values = np.empty((forest.n_leaves, len(problem.menu.values)))
-        fill_uniform(q_values, forest.first_leaf, keys, settings.q_low, settings.q_high)
-        by_visits = settings.learning_rate_rule == "1/visits"
-        visits = np.zeros(q_values.shape if by_visits else (0, 0), dtype=np.int64)
-        self.knowledge = Knowledge(q_values, visits)
-        self.rule = Rule(
-            settings.learning_rate,
-            by_visits,
-            settings.discount,
-            after_termination=settings.bootstrap == "always",
-            after_truncation=settings.bootstrap != "never",
-        )
+        self.knowledge = first_knowledge(forest, valid, problem, generation)
+        self.rule = make_rule(problem.settings)
         self.episodes_seen = 0
         self.spent_collaborative = Spent()
         self.spent_individual = Spent()
@@ -145,7 +154,7 @@ class _Group:
         # More parts than workers make up for a worker that is slower.
         orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, self._parts(2, 4))]
         try:
-            results = _map(self.engine, refine, orders, self.problem)
+            results = run_orders(self.engine, refine, orders, self.problem)
         except EnvironmentFailure as failure:
             raise self._find_culprit(failure, orders) from failure
         self.knowledge = Knowledge(
@@ -173,7 +182,7 @@ class _Group:
             )
             for a, b in _cut(n_copies, self._parts(1, 8 if settings.voting in ELECTING else 1))
         ]
-        results = _map(self.engine, collaborate, orders, self.problem)
+        results = run_orders(self.engine, collaborate, orders, self.problem)
         # The paper's parallel scheme: each tree becomes the mean of its copies.
         q_values = np.concatenate([r.knowledge.q_values for r in results]).sum(axis=0) / n_copies
         visits = np.concatenate([r.knowledge.visits for r in results])
@@ -192,7 +201,7 @@ class _Group:
         """The failure as it happens to one individual alone, by name, if it happens again."""
         singles = [single for order in orders if order.label == failure.where for single in order.parts()]
         try:
-            _map(self.engine, refine, singles, self.problem)
+            run_orders(self.engine, refine, singles, self.problem)
         except EnvironmentFailure as alone:
             if alone.message.startswith(alone.where):
                 return alone
@@ -223,12 +232,12 @@ def play_all(
     orders = [
         PlayOrder(forest, actions, np.tile(seeds[a:b], (len(trees), 1))) for a, b in _cut(len(seeds), engine.workers)
     ]
-    results = _map(engine, play, orders, problem)
+    results = run_orders(engine, play, orders, problem)
     steps = sum(int(r.lengths.sum()) for r in results)
     return np.concatenate([r.returns for r in results], axis=1), steps
 
 
-def _map(
+def run_orders(
     engine: Engine[Arena], function: Callable[[Arena, _Order], _Result], orders: Sequence[_Order], problem: Problem
 ) -> list[_Result]:
     """What the engine makes of the orders; the loss of a worker says on which environment."""

@@ -35,6 +35,7 @@ from sirl.evolution import State, first_state, next_generation
 from sirl.orders import Arena
 from sirl.policy import Origin, Policy
 from sirl.population import make_problem
+from sirl.rehearsal import rehearse
 from sirl.runs import Config, Record, RunDirectory, read_config, writable
 
 
@@ -169,6 +170,8 @@ class Training:
         """Run to the end, one generation a turn; what is recorded is safe before it is told."""
         with self._make_engine() as engine:
             try:
+                if not self.over:
+                    rehearse(self.problem, engine)
                 while not self.over:
                     start = time.perf_counter()
                     before = self.state

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Self
 
 import mujoco
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from sirl.compiling import part
 from sirl.simulators.library import (
     Loop,
     address_of,
@@ -109,7 +109,7 @@ class Controls(NamedTuple):
     """(n_actions,)"""
 
 
-@register_jitable
+@part
 def begin(world: World, start: Any) -> None:
     """Begin an episode with positions and velocities (nq + nv,); ``world.observation`` is its first."""
     physics = world.physics
@@ -124,7 +124,7 @@ def begin(world: World, start: Any) -> None:
     _observe(world)
 
 
-@register_jitable
+@part
 def advance(world: World, controls: Controls, action: int) -> Any:
     """Take an action; ``world.observation`` is what it leads to.
 
@@ -151,7 +151,7 @@ def advance(world: World, controls: Controls, action: int) -> Any:
     return reward, has_fallen(physics.qpos, physics.qvel, 0, world.body), False
 
 
-@register_jitable
+@part
 def _observe(world: World) -> None:
     qpos, qvel, seen, reach = world.physics.qpos, world.physics.qvel, world.observation, world.reach
     if not world.reaches:
@@ -169,7 +169,7 @@ def _observe(world: World) -> None:
         seen[0, 8 + j] = reach.gap[j]
 
 
-@register_jitable
+@part
 def _measure(reach: Reach) -> None:
     """The gap as it is now, and its square."""
     for j in range(3):
@@ -177,7 +177,7 @@ def _measure(reach: Reach) -> None:
     _run(reach.square_gap)
 
 
-@register_jitable
+@part
 def _run(loop: Loop) -> None:
     call_with_four(loop.function, loop.arrays, loop.dimensions, loop.strides, loop.data)
 

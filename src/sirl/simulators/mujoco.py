@@ -18,10 +18,9 @@ import mujoco
 import numpy as np
 from gymnasium.utils import seeding
 from mujoco.batch import Batch
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from sirl.compiling import compiled
+from sirl.compiling import compiled, part
 from sirl.errors import SirlError, did_you_mean
 from sirl.simulators import Ids, Step
 from sirl.simulators.library import stop_timers
@@ -234,7 +233,7 @@ def _count(views: _Views, elapsed: Any, max_steps: int, ids: Any) -> Any:
     return truncated, broken, any_broken
 
 
-@register_jitable
+@part
 def is_broken(qpos: Any, qvel: Any, warnings: Any, slot: int) -> bool:
     """Whether a state has a warning or a number that is none."""
     well = True
@@ -285,7 +284,7 @@ class BodyRules(NamedTuple):
         return BodyRules(dt, task.forward, task.alive, task.hidden, task.speed_bound, task.fall)
 
 
-@register_jitable
+@part
 def observe_body(qpos: Any, qvel: Any, slot: int, rules: BodyRules, observations: Any, i: int) -> None:
     """Write what the body of a slot sees to row ``i`` of observations (n, n_features)."""
     n_positions = qpos.shape[1] - rules.hidden
@@ -296,14 +295,14 @@ def observe_body(qpos: Any, qvel: Any, slot: int, rules: BodyRules, observations
         observations[i, n_positions + j] = speed
 
 
-@register_jitable
+@part
 def reward_body(qpos: Any, slot: int, before: float, cost: float, rules: BodyRules) -> float:
     """What a step earns that began at the position ``before`` and took an action of some cost."""
     velocity = (qpos[slot, 0] - before) / rules.dt
     return rules.forward * velocity + rules.alive - cost  # type: ignore[no-any-return]
 
 
-@register_jitable
+@part
 def has_fallen(qpos: Any, qvel: Any, slot: int, rules: BodyRules) -> bool:
     """Whether the episode of a slot is over."""
     if rules.fall == _PENDULUM:

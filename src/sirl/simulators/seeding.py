@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
 
-from sirl.compiling import compiled
+from sirl.compiling import compiled, part
 
 _U32 = np.uint32
 _INIT_A, _MULT_A = _U32(0x43B0D7E5), _U32(0x931E8875)
@@ -49,7 +48,7 @@ def first_uniforms(seeds: Any, n: int) -> Any:
     return out
 
 
-@register_jitable
+@part
 def _generate_state(seed: Any, words: Any) -> None:
     """``SeedSequence(seed).generate_state(8, uint32)``, written to ``words`` (8,)."""
     pool = np.zeros(4, dtype=np.uint32)
@@ -68,7 +67,7 @@ def _generate_state(seed: Any, words: Any) -> None:
         words[i], constant = _hash(pool[i % 4], constant, _MULT_B)
 
 
-@register_jitable
+@part
 def _hash(value: Any, constant: Any, multiplier: Any) -> Any:
     value = _U32(value ^ constant)
     constant = _U32(constant * multiplier)
@@ -76,13 +75,13 @@ def _hash(value: Any, constant: Any, multiplier: Any) -> Any:
     return _U32(value ^ (value >> _XSHIFT)), constant
 
 
-@register_jitable
+@part
 def _add(high: Any, low: Any, more_high: Any, more_low: Any) -> Any:
     total = low + more_low
     return high + more_high + (_ONE if total < low else _U64(0)), total
 
 
-@register_jitable
+@part
 def _step(high: Any, low: Any, inc_high: Any, inc_low: Any) -> Any:
     """A step of PCG's 128-bit linear congruential generator, in two halves."""
     a_high, a_low = low >> _HALF, low & _LOW_HALF
