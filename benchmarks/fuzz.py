@@ -23,7 +23,19 @@ from typing import Any
 import atheris
 import numpy as np
 
-_COMPILED = ["catching_up", "grammar", "kernels", "keys", "voting", "simulators.mujoco", "simulators.seeding"]
+_COMPILED = [
+    "catching_up",
+    "episodes",
+    "grammar",
+    "kernels",
+    "keys",
+    "voting",
+    "simulators.direct",
+    "simulators.library",
+    "simulators.mujoco",
+    "simulators.seeding",
+    "simulators.tasks",
+]
 
 with atheris.instrument_imports(include=["sirl", "tomllib"], exclude=[f"sirl.{name}" for name in _COMPILED]):
     import tomllib  # noqa: F401 - to have it instrumented

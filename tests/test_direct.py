@@ -22,7 +22,8 @@ from sirl.population import make_problem
 from sirl.simulators import direct, library
 from sirl.simulators.direct import Direct, advance, begin
 from sirl.simulators.gymnasium import make_environment
-from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, draw_starts, load_model
+from sirl.simulators.mujoco import MujocoSimulator
+from sirl.simulators.tasks import SUPPORTED, draw_starts, load_model
 
 SEEDS = np.array([7, 2**63 - 1, 2**32, 123_456_789_012_345, 0])
 

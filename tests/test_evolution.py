@@ -7,8 +7,8 @@ from sirl.config import Settings, preset_settings
 from sirl.errors import EnvironmentFailure
 from sirl.evolution import Champion, State, _replace
 from sirl.population import _rounds
-from sirl.simulators.mujoco import SUPPORTED, draw_starts
 from sirl.simulators.seeding import first_uniforms
+from sirl.simulators.tasks import SUPPORTED, draw_starts
 from sirl.training import Training, train
 
 TINY = {

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 
 from sirl.simulators.library import stop_timers
-from sirl.simulators.mujoco import load_model
+from sirl.simulators.tasks import load_model
 
 
 def walk(clock_runs):

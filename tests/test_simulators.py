@@ -26,7 +26,8 @@ from sirl.orders import Arena, PlayOrder
 from sirl.simulators import Simulator, gymnasium
 from sirl.simulators.envpool import EnvPoolSimulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
-from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, draw_starts
+from sirl.simulators.mujoco import MujocoSimulator
+from sirl.simulators.tasks import SUPPORTED, draw_starts
 
 # ---------------------------------------------------------------------------------------------- contract
 

@@ -130,11 +130,11 @@ def choose_backend(recipe: Recipe, simulator: SimulatorName) -> Backend:
         raise SirlError(f"there is no simulator {simulator!r}{hint}")
     if simulator == "gymnasium":
         return "gymnasium"
-    from sirl.simulators import envpool, mujoco
+    from sirl.simulators import envpool, tasks
 
     if simulator == "envpool":
         envpool.check_installed()
-    served = tuple(envpool.SUPPORTED if simulator == "envpool" else mujoco.SUPPORTED)
+    served = tuple(envpool.SUPPORTED if simulator == "envpool" else tasks.SUPPORTED)
     fits = recipe.factory is None and not recipe.options and recipe.name in served
     if simulator == "auto":
         return "mujoco" if fits else "gymnasium"

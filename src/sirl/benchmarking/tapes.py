@@ -22,7 +22,8 @@ from sirl.engine import Engine
 from sirl.orders import Arena
 from sirl.simulators import Ids, Simulator, Step
 from sirl.simulators.library import stop_timers
-from sirl.simulators.mujoco import SUPPORTED, MujocoSimulator, load_model, silence_mujoco
+from sirl.simulators.mujoco import MujocoSimulator
+from sirl.simulators.tasks import SUPPORTED, load_model, silence_mujoco
 
 Floats = NDArray[np.float64]
 

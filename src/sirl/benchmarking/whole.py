@@ -15,6 +15,7 @@ from sirl.environments import usable_cores
 from sirl.evolution import State, Summary, first_state, next_generation
 from sirl.population import Spent
 from sirl.progress import duration
+from sirl.rehearsal import rehearse
 
 _GENERATIONS = 100
 _MILESTONES = (1, 25, 50, 75, 100)
@@ -22,8 +23,6 @@ _WHOLE = "InvertedPendulum-v4"
 """The task that is short enough for a whole run."""
 _SHORT = 15.0
 """Seconds of a generation that is short enough to be recorded, which takes several times as long."""
-_FEW: dict[str, Any] = {"population": 20, "individual_episodes": 1, "collaborative_iterations": 1, "candidates": 1}
-"""A generation to start the workers with."""
 
 
 _NOTE = (
@@ -49,8 +48,7 @@ def _a_while(env_id: str, effort: Effort, settings: dict[str, Any]) -> Iterator[
     state, spent = first_state(bench.problem), 0.0
     most = math.inf if env_id == _WHOLE and effort.scale == 1.0 else 60 * effort.minutes
     with bench.engine(cores) as engine:
-        few = Bench.of(env_id, **settings | _FEW).problem
-        next_generation(first_state(few), few, engine)  # the workers start, and load what is compiled
+        rehearse(bench.problem, engine)  # the workers start, and load what is compiled
         while True:
             before, start = state, time.perf_counter()
             state, summary = next_generation(before, bench.problem, engine)

@@ -25,7 +25,7 @@ from sirl.simulators.library import (
     find_library,
     stop_timers,
 )
-from sirl.simulators.mujoco import (
+from sirl.simulators.tasks import (
     DIVERGED,
     SUPPORTED,
     BodyRules,
@@ -183,7 +183,7 @@ def _run(loop: Loop) -> None:
 
 
 class Direct:
-    """A task of ``mujoco.SUPPORTED`` for compiled loops.
+    """A task of ``SUPPORTED`` for compiled loops.
 
     Args:
         env_id: one of ``SUPPORTED``.
