@@ -15,6 +15,8 @@ from sirl.benchmarking.measure import Effort, Table, Time, rate, speedup, take_t
 from sirl.benchmarking.physics import settings_for
 from sirl.benchmarking.tapes import record
 from sirl.benchmarking.work import MUJOCO, Bench
+from sirl.engine import local_engine
+from sirl.environments import Recipe
 from sirl.errors import SirlError
 from sirl.forest import Forest
 from sirl.orders import CollaborativeOrder
@@ -33,7 +35,8 @@ def gymnasium_loop(effort: Effort) -> Iterator[Table]:
     note = (
         "The individual phase against a bare loop on one core: `env.reset(seed)`, then a fixed tree in Python and "
         "`env.step` until the episode ends. The loop plays episodes of the phase, with the actions that they had, "
-        "whatever its tree says."
+        "whatever its tree says. The last column: as many bare loops as workers, each in a process of its own, against "
+        "one alone, for what the cores give."
     )
     if find_spec("envpool"):
         rows.append(_against_bare(_LANDER, effort, lander, 1, "envpool", None))
@@ -55,13 +58,16 @@ def _against_bare(
         with recorded.engine(1) as recording:
             tapes = record(recording, call.function, call.orders[:1])[1]
         episodes = _some(tapes[0].episodes(), _BARE_STEPS * effort.scale)
-        env = bench.recipe()
-        stack.callback(env.close)
-        forest = call.orders[0].forest
+        of = (bench.recipe, call.orders[0].forest, episodes)
+        bare = _Bare(*of)
+        stack.callback(bare.close)
         sides: dict[str, Callable[[], Time]] = {
             "ours": partial(time_of, partial(engine.map, call.function, call.orders), workers),
-            "bare": partial(time_of, partial(_play_bare, env, _fixed_tree(forest), episodes)),
+            "bare": partial(time_of, bare.play),
         }
+        if workers > 1:
+            loops = stack.enter_context(local_engine(partial(_Bare, *of), workers))
+            sides["bares"] = partial(time_of, partial(loops.map, _Bare.play, range(workers)), workers)
         times = take_turns(sides, effort.repetitions)
     steps, bare_steps = sum(r.steps for r in results), sum(len(actions) for _, actions in episodes)
     return {
@@ -71,6 +77,7 @@ def _against_bare(
         "steps/s": rate(steps, times["ours"]),
         "bare steps/s": rate(bare_steps, times["bare"]),
         **speedup(times["ours"], times["bare"], steps / bare_steps).columns(goal),
+        "bare loops ÷ one": speedup(times["bares"], times["bare"], workers).median if workers > 1 else None,
     }
 
 
@@ -80,12 +87,24 @@ def _some(episodes: list[tuple[int, list[Any]]], steps: float) -> list[tuple[int
     return episodes[:: max(1, round(total / steps))]
 
 
-def _play_bare(env: Any, tree: Callable[[Sequence[float]], int], episodes: list[tuple[int, list[Any]]]) -> None:
-    for seed, actions in episodes:
-        observation, _ = env.reset(seed=seed)
-        for action in actions:
-            tree(observation)
-            observation, _, _, _, _ = env.step(action)
+class _Bare:
+    """A bare loop over some episodes with a fixed tree, which has no say in them."""
+
+    def __init__(self, recipe: Recipe, forest: Forest, episodes: list[tuple[int, list[Any]]]):
+        self._env, self._tree, self._episodes = recipe(), _fixed_tree(forest), episodes
+
+    def play(self, number: int = 0) -> None:  # noqa: ARG002
+        """All episodes."""
+        env, tree = self._env, self._tree
+        for seed, actions in self._episodes:
+            observation, _ = env.reset(seed=seed)
+            for action in actions:
+                tree(observation)
+                observation, _, _, _, _ = env.step(action)
+
+    def close(self) -> None:
+        """Close the environment."""
+        self._env.close()
 
 
 def _fixed_tree(forest: Forest) -> Callable[[Sequence[float]], int]:

@@ -6,6 +6,7 @@ ends) becomes an ``EnvironmentFailure`` that names the environment, what it did 
 
 from __future__ import annotations
 
+import math
 import sys
 import traceback
 import warnings
@@ -96,6 +97,8 @@ class GymnasiumSimulator:
         # Known from the first environment on.
         self._to_rows: Callable[[Sequence[Any]], Floats] | None = None
         self._may_be_endless = False
+        self._counts = max_steps is not None
+        """Nobody else looks after the length of episodes."""
         self._remade_at_reset = False
         self._is_mujoco = False
 
@@ -114,7 +117,7 @@ class GymnasiumSimulator:
     def step(self, ids: Ids, actions: NDArray[Any]) -> Step:
         """Advance each slot of ``ids`` by its row of ``actions`` (n, *action_shape)."""
         environments = self._environments
-        out_of_time = self._count_step(ids)
+        out_of_time = self._count_step(ids) if self._counts else False
         with _blame(self._name, "step"):
             # Rows of a copy: an environment may keep its action, or change it.
             rows = zip(ids.tolist(), actions.copy(), strict=True)
@@ -156,6 +159,7 @@ class GymnasiumSimulator:
             if self._to_rows is None:
                 self._to_rows = _rows_of(environment.observation_space, self._name)
                 self._may_be_endless = self._max_steps is None and not _has_time_limit(environment)
+                self._counts = self._max_steps is not None or self._may_be_endless
                 self._remade_at_reset = _is_remade_at_reset(environment)
                 self._is_mujoco = _is_mujoco(environment)
                 if self._is_mujoco:
@@ -200,8 +204,9 @@ def _stack(values: Sequence[Any], *, shape: tuple[int, ...], what: str, name: st
         raise _wrong_shape(values, shape, what, name) from error
     if rows.shape != (len(values), *shape):
         raise _wrong_shape(values, shape, what, name)
-    finite = np.isfinite(rows)
-    if not finite.all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = rows.sum()  # quicker than to look at each; that of finite numbers may still overflow
+    if not math.isfinite(total) and not (finite := np.isfinite(rows)).all():
         first = tuple(np.argwhere(~finite)[0])
         place = f"{what} feature {first[1]}" if shape else what
         number = "NaN" if np.isnan(rows[first]) else str(rows[first])
@@ -214,7 +219,7 @@ def _stack(values: Sequence[Any], *, shape: tuple[int, ...], what: str, name: st
 def _rewards(values: Sequence[Any], name: str) -> Floats:
     """The rewards of n environments, checked, (n,)."""
     rewards = _stack(values, shape=(), what="reward", name=name)
-    if (np.abs(rewards) > LARGEST_REWARD).any():
+    if max(rewards.max(), -rewards.min()) > LARGEST_REWARD:
         largest = rewards[int(np.abs(rewards).argmax())]
         raise EnvironmentFailure(f"{name} returned {largest:g} as reward, too large to add up; fix the environment")
     return rewards
