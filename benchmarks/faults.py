@@ -577,7 +577,7 @@ def checkpoint(trial: Trial) -> dict[str, Any]:
     for _ in range(20):
         checkpoints.save(run.directory.checkpoints, run.state, run.champion, late, run.config.digest())
     late_save = (time.perf_counter() - begin) / 20
-    generation, save = float(np.median(seconds[1:])), float(np.median(spent[1:]))  # the first compiles
+    generation, save = float(np.median(seconds[1:])), float(np.median(spent[1:]))  # the first loads what is compiled
     shares = [100 * save / generation, 100 * late_save / generation]
     return {
         "generation, s": generation,

@@ -16,11 +16,9 @@ from typing import Any
 
 from sirl.benchmarking.measure import Table
 from sirl.benchmarking.report import markdown_table
-from sirl.benchmarking.work import PAPER, Bench
-from sirl.environments import usable_cores
+from sirl.benchmarking.work import PAPER, warm_up
 from sirl.evolution import next_generation
 from sirl.progress import duration
-from sirl.rehearsal import rehearse
 from sirl.training import Training
 
 NOTE = (
@@ -35,13 +33,19 @@ def run(options: argparse.Namespace) -> None:
     for env_id in options.env or PAPER:
         out = options.out / env_id
         training = Training.resume(out) if out.exists() else Training(env_id, out=out)
-        clock = threading.Timer(60 * options.minutes, interrupt_main)
+        up = threading.Event()
+
+        def end(up: threading.Event = up) -> None:
+            up.set()
+            interrupt_main()
+
+        clock = threading.Timer(60 * options.minutes, end)
         clock.start()
         try:
             for record in training.generations():
                 print(f"{env_id}: generation {record.generation + 1}, {record.seconds:.1f} s", flush=True)
         except KeyboardInterrupt:
-            if clock.is_alive():
+            if not up.is_set():
                 raise
         finally:
             clock.cancel()
@@ -49,18 +53,15 @@ def run(options: argparse.Namespace) -> None:
 
 def measure(options: argparse.Namespace) -> None:
     """Print the table."""
-    rows = [
-        _row(env_id, Training.resume(options.out / env_id), options.times)
-        for env_id in options.env or PAPER
-        if (options.out / env_id).exists()
-    ]
+    runs = {env_id: Training.resume(options.out / env_id) for env_id in options.env or PAPER}
+    rows = [_row(env_id, training, options.times) for env_id, training in runs.items() if training.history]
     print("\n".join(markdown_table(Table("Late generations", NOTE, rows))))
 
 
 def _row(env_id: str, training: Training, times: int) -> dict[str, Any]:
     walls = []
-    with Bench.of(env_id).engine(usable_cores()) as engine:
-        rehearse(training.problem, engine)
+    with training._make_engine() as engine:
+        warm_up(env_id, engine)
         for _ in range(times):
             start = time.perf_counter()
             _, summary = next_generation(training.state, training.problem, engine)

@@ -12,7 +12,7 @@ from sirl import compiling
 TWO_FILES = {
     "calls.py": "from sirl.compiling import compiled\nfrom sirl.called import value\n\n"
     "@compiled\ndef call():\n    return value()\n\nprint(call())\n",
-    "called.py": "from numba.extending import register_jitable\n\n@register_jitable\ndef value():\n    return 1\n",
+    "called.py": "from sirl.compiling import part\n\n@part\ndef value():\n    return 1\n",
 }
 
 

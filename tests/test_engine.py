@@ -298,6 +298,25 @@ def test_an_item_that_hangs_is_ended_and_tells_where(hang: Any) -> None:
         assert engine.map(double, [1]) == [2]
 
 
+@dataclass(frozen=True)
+class Untimed:
+    timed = False
+
+
+def take_longer_than_the_limit(_: None, __: Any) -> str:
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        pass
+    return "done"
+
+
+def test_an_item_may_be_exempt_from_the_limit() -> None:
+    with Processes(nothing, workers=1, timeout=0.1) as engine:
+        assert engine.map(take_longer_than_the_limit, [Untimed()]) == ["done"]
+        with pytest.raises(EnvironmentFailure, match="--hang-limit"):
+            engine.map(take_longer_than_the_limit, [0])
+
+
 def fork_helper() -> int:
     pid = os.fork()  # it holds the channel open
     if pid == 0:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sirl import evaluation
-from sirl.compiling import nothing_is_kept
 from sirl.config import Settings
 from sirl.errors import EnvironmentFailure, SirlError, WriteFailure, printable
 from sirl.evaluation import Evaluation
 from sirl.policy import Policy, load
 from sirl.progress import duration, show_progress
 from sirl.reading.text import rules
+from sirl.rehearsal import is_rehearsed
 from sirl.runs import fresh_path, read_config
 from sirl.training import Training
 
@@ -150,8 +150,8 @@ def _announce(run: Training) -> None:
         f"{_count(run.workers, 'worker')}, {config.simulator} simulator → {_place(run)}",
         flush=True,
     )
-    if nothing_is_kept():
-        print("numba compiles the loops, this once: that takes a few seconds more", flush=True)
+    if run.engine == "local" and not is_rehearsed(run.problem):
+        print("compiling the loops for the first time, which takes some seconds", flush=True)
 
 
 def _count(number: int, what: str) -> str:

@@ -1,7 +1,8 @@
 """The phases inside compiled loops, one whole episode after another, where physics can be called from there.
 
 The same draws, the same updates in the same order as in lockstep, and so the same bits. A loop goes on from where it is
-told and comes back after some thousand steps at most: in between, Python can notice that it is to stop.
+told and comes back after some thousand steps at most: in between, Python can notice that it is to stop. A loop is
+called once even if there is nothing to play: `sirl.rehearsal` gets it compiled so.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def _learn_together(
     """All trees play in the one copy of tables and log (Algorithm 2), with ``keys`` (n_episodes,).
 
     ``voters`` (n_episodes, max_steps) have their way. ``done`` (2,) says where to go on: how many episodes are over,
-    and how many steps of the next.
+    and how many steps of the next, which waits in ``world`` in the meantime.
 
     Returns:
         Whether the log is full, and all must learn it; else every episode is over.

@@ -91,7 +91,8 @@ class _Slots:
         self.simulator, self.seeds = simulator, seeds
         self.ids: Ids = np.arange(n, dtype=np.int32)
         """The slots in use."""
-        self.seats = Seats(np.arange(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), keys[:n, :1].ravel())
+        episodes, steps = np.zeros((2, n), dtype=np.int64)
+        self.seats = Seats(np.arange(n), episodes, steps, keys[:n, :1].flatten())
         self.returns = np.zeros((n_players, n_episodes))
         self.lengths = np.zeros((n_players, n_episodes), dtype=np.int64)
         self._book = Book(keys, self.returns, self.lengths, np.array([n]))
@@ -117,7 +118,7 @@ class _Slots:
             fresh, ids = kernels.end_step(self.seats, self._book, ids, out.rewards, out.terminated, out.truncated)
 
     def _rehearse(self, players: _Players) -> None:
-        """Call all that is compiled, for nobody."""
+        """Call all that players have compiled, for nobody."""
         nobody, nothing, never = self.ids, np.zeros(0), np.zeros(0, dtype=np.bool_)
         seen = np.zeros((0, players.forest.weights.shape[1]))
         players.begin(nobody, seen)
@@ -171,6 +172,8 @@ class _Together:
         else:
             proposals = catching_up.propose_all(*who, seats, ids, order.learning.epsilons)
             count, n_actions = COUNTING[order.voting], len(self.arena.actions)
+            if not ids.size:
+                count(np.zeros(self.forest.n_trees, dtype=np.int32), order.weights, n_actions, 0.0)
             votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
             self.actions = np.array(votes, dtype=np.int32)
         return np.asarray(self.arena.actions[self.actions])

@@ -170,7 +170,7 @@ class Training:
         """Run to the end, one generation a turn; what is recorded is safe before it is told."""
         with self._make_engine() as engine:
             try:
-                if not self.over:
+                if not self.over and self.engine == "local":  # the machines of a cluster have disks of their own
                     rehearse(self.problem, engine)
                 while not self.over:
                     start = time.perf_counter()

@@ -16,7 +16,7 @@ from typing import Any
 
 from sirl.benchmarking.measure import Effort, Table
 from sirl.benchmarking.tapes import Watched
-from sirl.benchmarking.work import Bench, noise_arena, noise_phases, warm_up
+from sirl.benchmarking.work import Bench, compile_all, noise_arena, noise_phases
 from sirl.evolution import first_state, next_generation
 
 POPULATIONS = (100, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
@@ -115,7 +115,7 @@ def peak_memory() -> float | None:
 
 def main(name: str, value: int) -> dict[str, Any]:
     """Measure one size."""
-    warm_up()
+    compile_all()
     if name in _USUAL:
         return {name: value} | measure_phases(**_USUAL | {name: value})
     return {name: value} | measure_generation(**{name: value})

@@ -13,7 +13,7 @@ import msgspec
 from sirl.benchmarking import growth, physics, profile, python_loops, startup, whole
 from sirl.benchmarking.measure import FULL, QUICK, Effort, Table, machine
 from sirl.benchmarking.report import Report, print_table, save
-from sirl.benchmarking.work import warm_up
+from sirl.benchmarking.work import compile_all
 from sirl.errors import SirlError, did_you_mean
 
 Section = Callable[[Effort], Iterator[Table]]
@@ -49,7 +49,7 @@ def run(only: Sequence[str] | None, quick: bool, out: Path, plain: str | None) -
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     report = Report("quick" if quick else "full", now, machine(), [])
     save(report, out)
-    warm_up()
+    compile_all()
     for name, section in sections.items():
         print(f"sirl: measuring {name} …", file=sys.stderr, flush=True)
         found: dict[str, Table] = {}

@@ -10,12 +10,11 @@ from typing import Any
 import sirl
 from sirl.benchmarking.measure import Effort, Table
 from sirl.benchmarking.tapes import replay_all
-from sirl.benchmarking.work import PAPER, Bench
+from sirl.benchmarking.work import PAPER, Bench, warm_up
 from sirl.environments import usable_cores
 from sirl.evolution import State, Summary, first_state, next_generation
 from sirl.population import Spent
 from sirl.progress import duration
-from sirl.rehearsal import rehearse
 
 _GENERATIONS = 100
 _MILESTONES = (1, 25, 50, 75, 100)
@@ -48,7 +47,7 @@ def _a_while(env_id: str, effort: Effort, settings: dict[str, Any]) -> Iterator[
     state, spent = first_state(bench.problem), 0.0
     most = math.inf if env_id == _WHOLE and effort.scale == 1.0 else 60 * effort.minutes
     with bench.engine(cores) as engine:
-        rehearse(bench.problem, engine)  # the workers start, and load what is compiled
+        warm_up(env_id, engine, **settings)
         while True:
             before, start = state, time.perf_counter()
             state, summary = next_generation(before, bench.problem, engine)

@@ -68,7 +68,14 @@ class Bench(NamedTuple):
         return watched.calls
 
 
-def warm_up() -> None:
+def warm_up(env_id: str, engine: Engine[Arena], **settings: Any) -> None:
+    """A small generation, so that all workers have started and have loaded what is compiled."""
+    few: dict[str, Any] = {"population": 20, "individual_episodes": 1, "collaborative_iterations": 1, "candidates": 1}
+    problem = Bench.of(env_id, **settings | few).problem
+    next_generation(first_state(problem), problem, engine)
+
+
+def compile_all() -> None:
     """Compile, or load, every kernel: it is measured elsewhere."""
     few: dict[str, Any] = {"population": 4, "individual_episodes": 1, "collaborative_iterations": 1, "candidates": 1}
     with ExitStack() as stack:

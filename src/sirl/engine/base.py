@@ -52,6 +52,11 @@ def label_of(item: object) -> str:
     return str(getattr(item, "label", ""))
 
 
+def is_timed(item: object) -> bool:
+    """Whether an item counts as hung if it takes too long; all do that do not say otherwise."""
+    return bool(getattr(item, "timed", True))
+
+
 class Workplace(Generic[Context]):
     """One worker's context: made when it is first needed, kept for the worker's life, then closed."""
 

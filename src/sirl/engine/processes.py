@@ -15,7 +15,7 @@ from threading import Event
 
 import cloudpickle
 
-from sirl.engine.base import ClosedError, Context, Engine, Item, Result, label_of
+from sirl.engine.base import ClosedError, Context, Engine, Item, Result, is_timed, label_of
 from sirl.engine.child import Child, DiedError, Ending, HungError
 from sirl.engine.local import Threads
 from sirl.engine.messages import decode_answer, encode_call
@@ -63,7 +63,8 @@ class Processes(Engine[Context]):
 
         def run(post: _Post, numbered: tuple[int, Item]) -> Result:
             number, item = numbered
-            result: Result = decode_answer(post.ask(encode_call(function, item), label_of(item) or f"item {number}"))
+            call, name = encode_call(function, item), label_of(item) or f"item {number}"
+            result: Result = decode_answer(post.ask(call, name, is_timed(item)))
             return result
 
         return self._threads.map(run, list(enumerate(items)))
@@ -84,7 +85,7 @@ class _Post:
         self._stop = stop
         self._child: Child | None = None
 
-    def ask(self, call: bytes, name: str) -> bytes:
+    def ask(self, call: bytes, name: str, timed: bool = True) -> bytes:
         """The answer to a call, in as many attempts as it is worth; ``name`` is for error messages."""
         endings: list[Ending] = []
         losses: list[Ending] = []
@@ -92,7 +93,7 @@ class _Post:
             if self._child is None:
                 self._child = Child(self._recipe, self._stop)
             try:
-                return self._child.ask(call, self._timeout)
+                return self._child.ask(call, self._timeout if timed else math.inf)
             except DiedError:
                 # The item ends no process that has not started, and SIGKILL comes from somebody else.
                 started, ending = self._child.ready, self._end()

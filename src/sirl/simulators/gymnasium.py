@@ -6,7 +6,6 @@ ends) becomes an ``EnvironmentFailure`` that names the environment, what it did 
 
 from __future__ import annotations
 
-import math
 import sys
 import traceback
 import warnings
@@ -97,8 +96,8 @@ class GymnasiumSimulator:
         # Known from the first environment on.
         self._to_rows: Callable[[Sequence[Any]], Floats] | None = None
         self._may_be_endless = False
-        self._counts = max_steps is not None
-        """Nobody else looks after the length of episodes."""
+        self._counts = False
+        """Steps must be counted here."""
         self._remade_at_reset = False
         self._is_mujoco = False
 
@@ -195,6 +194,13 @@ def _rows_of(space: spaces.Space[Any], name: str) -> Callable[[Sequence[Any]], F
 
 def _stack(values: Sequence[Any], *, shape: tuple[int, ...], what: str, name: str) -> Floats:
     """What n environments returned, checked once for all, as floats (n, *shape)."""
+    rows = _array(values, shape, what, name)
+    _check_finite(rows, what, name)
+    return rows
+
+
+def _array(values: Sequence[Any], shape: tuple[int, ...], what: str, name: str) -> Floats:
+    """What n environments returned, (n, *shape)."""
     try:
         if shape and all(type(value) is np.ndarray and value.shape == shape for value in values):
             rows = np.concatenate(values, dtype=np.float64).reshape(-1, *shape)  # far faster than what can take all
@@ -204,22 +210,25 @@ def _stack(values: Sequence[Any], *, shape: tuple[int, ...], what: str, name: st
         raise _wrong_shape(values, shape, what, name) from error
     if rows.shape != (len(values), *shape):
         raise _wrong_shape(values, shape, what, name)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = rows.sum()  # quicker than to look at each; that of finite numbers may still overflow
-    if not math.isfinite(total) and not (finite := np.isfinite(rows)).all():
+    return rows
+
+
+def _check_finite(rows: Floats, what: str, name: str) -> None:
+    finite = np.isfinite(rows)
+    if not finite.all():
         first = tuple(np.argwhere(~finite)[0])
-        place = f"{what} feature {first[1]}" if shape else what
+        place = f"{what} feature {first[1]}" if rows.ndim > 1 else what
         number = "NaN" if np.isnan(rows[first]) else str(rows[first])
         raise EnvironmentFailure(
             f"{name} returned {number} in {place}; fix the environment, so that all it returns is finite"
         )
-    return rows
 
 
 def _rewards(values: Sequence[Any], name: str) -> Floats:
     """The rewards of n environments, checked, (n,)."""
-    rewards = _stack(values, shape=(), what="reward", name=name)
-    if max(rewards.max(), -rewards.min()) > LARGEST_REWARD:
+    rewards = _array(values, (), "reward", name)
+    if not (rewards.min() >= -LARGEST_REWARD and rewards.max() <= LARGEST_REWARD):  # nor is it with NaN
+        _check_finite(rewards, "reward", name)
         largest = rewards[int(np.abs(rewards).argmax())]
         raise EnvironmentFailure(f"{name} returned {largest:g} as reward, too large to add up; fix the environment")
     return rewards
