@@ -15,7 +15,7 @@ from sirl.engine.messages import encode_call
 
 TASKS = {"InvertedPendulum-v4": {}, "LunarLander-v3": {"population": 100, "collaborative_iterations": 10}}
 GENERATIONS = 4
-"""The first one of a run, which starts workers, is left out."""
+"""The first one of a run, in which Ray's workers start, is left out."""
 
 
 class Weighed:
