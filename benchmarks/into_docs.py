@@ -1,7 +1,7 @@
 """Put measured tables into a page: python benchmarks/into_docs.py runs/bench/bench.md docs/performance.md [mark].
 
-They replace what stands between the page's ``<!-- mark -->`` and ``<!-- end of mark -->``; the mark is ``bench`` if none
-is given.
+They replace what stands between the page's ``<!-- mark -->`` and ``<!-- end of mark -->``; without one the mark is
+``bench``.
 """
 
 from __future__ import annotations
