@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 import warnings
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
@@ -181,8 +182,8 @@ def test_memory_does_not_pile_up():
         gc.collect()
         sizes[record.generation] = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    # 1 MB per 100 generations. What is loaded once makes one stretch larger, what piles up makes every one.
-    assert min(sizes[later] - sizes[later - 2] for later in (7, 9, 11)) < 2 * 10_000
+    # 1 MB per 100 generations. What is loaded once makes one stretch larger, what piles up makes most of them.
+    assert median(sizes[later] - sizes[later - 2] for later in (7, 9, 11)) < 2 * 10_000
 
 
 def test_a_checkpoint_of_the_papers_size_is_mostly_codons(tmp_path, run):

@@ -42,7 +42,7 @@ SMALL = {
     [
         ("InvertedPendulum-v4", {"learning_rate_rule": "1/visits"}),
         ("Reacher-v4", {"voting": "majority"}),
-        ("CartPole-v1", {"grammar": "orthogonal", "method": "eldt"}),
+        ("CartPole-v1", {"grammar": "orthogonal"}),
     ],
 )
 def test_nothing_is_left_to_compile(env, settings):

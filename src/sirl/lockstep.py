@@ -172,7 +172,7 @@ class _Together:
         else:
             proposals = catching_up.propose_all(*who, seats, ids, order.learning.epsilons)
             count, n_actions = COUNTING[order.voting], len(self.arena.actions)
-            if not ids.size:
+            if not ids.size:  # a rehearsal: there is no row to count, and counting is compiled too
                 count(np.zeros(self.forest.n_trees, dtype=np.int32), order.weights, n_actions, 0.0)
             votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
             self.actions = np.array(votes, dtype=np.int32)

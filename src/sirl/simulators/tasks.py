@@ -7,7 +7,7 @@ dtype, since bits depend on both: a float32 action has a float32 control cost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,32 +100,23 @@ def _stretch(draws: Floats, bound: float) -> Floats:
     return -bound + (bound - -bound) * draws
 
 
+_HOPS = Overlay(
+    "hopper.xml",
+    4,
+    noise=5e-3,
+    control_cost=1e-3,
+    forward=1.0,
+    alive=1.0,
+    hidden=1,
+    speed_bound=10.0,
+    fall=_HOPPER,
+)
 SUPPORTED: dict[str, Overlay] = {
     "InvertedPendulum-v4": Overlay("inverted_pendulum.xml", 2, noise=0.01, alive=1.0, fall=_PENDULUM),
     "Swimmer-v4": Overlay("swimmer.xml", 4, noise=0.1, control_cost=1e-4, forward=1.0, hidden=2),
     "Reacher-v4": Overlay("reacher.xml", 2, starts=_reacher_starts, control_cost=1.0, reaches=True),
-    "Hopper-v4": Overlay(
-        "hopper.xml",
-        4,
-        noise=5e-3,
-        control_cost=1e-3,
-        forward=1.0,
-        alive=1.0,
-        hidden=1,
-        speed_bound=10.0,
-        fall=_HOPPER,
-    ),
-    "Walker2d-v4": Overlay(
-        "walker2d.xml",
-        4,
-        noise=5e-3,
-        control_cost=1e-3,
-        forward=1.0,
-        alive=1.0,
-        hidden=1,
-        speed_bound=10.0,
-        fall=_WALKER,
-    ),
+    "Hopper-v4": _HOPS,
+    "Walker2d-v4": replace(_HOPS, xml="walker2d.xml", fall=_WALKER),
     "HalfCheetah-v4": Overlay("half_cheetah.xml", 5, starts=_cheetah_starts, control_cost=0.1, forward=1.0, hidden=1),
 }
 """The tasks whose physics is MuJoCo's alone, by Gymnasium id."""
