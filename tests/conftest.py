@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sirl import cli
+from sirl.cli import main as cli
 
 TINY = {
     "population": 20,

@@ -11,7 +11,7 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, Tiny
 from sirl.errors import EnvironmentFailure, SirlError
-from sirl.runs import read_history
+from sirl.runs.directory import read_history
 
 
 def test_public_names():
@@ -25,7 +25,7 @@ def test_public_names():
 
 
 @pytest.mark.parametrize(
-    "code", ["import sirl", "from sirl.cli import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass"]
+    "code", ["import sirl", "from sirl.cli.main import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass"]
 )
 def test_looking_is_quick(code):
     """Neither the import nor the help waits for what only training needs."""

@@ -13,12 +13,12 @@ from sirl.benchmarking.measure import Effort, Table, Time, speedup, take_turns
 from sirl.benchmarking.report import markdown_table, shown
 from sirl.benchmarking.tapes import RawPhysics, Watched, record, replay
 from sirl.benchmarking.work import MUJOCO, Bench, balanced_forest, noise_arena, noise_phases
-from sirl.environments import SLOTS
-from sirl.evolution import first_state, next_generation
-from sirl.forest import pack
-from sirl.tree import QLeaves
+from sirl.learning.forest import pack
+from sirl.model.tree import QLeaves
+from sirl.search.evolution import first_state, next_generation
+from sirl.simulators.environments import SLOTS
 
-PLAIN = Path(__file__).parents[1] / "benchmarks" / "plain.py"
+PLAIN = Path(__file__).parent / "plain.py"
 ONCE = Effort(1, 0.01, 0.0)
 SMALL = {
     "population": 12,
@@ -184,7 +184,7 @@ def test_the_command_measures_what_it_is_asked(sirl_command, monkeypatch):
     code, out, err = sirl_command("bench", "--only", "raw,plain", "--quick", "--out", "here")
     assert (code, err) == (0, "sirl: measuring raw …\nsirl: measuring plain …\n")
     assert "| turns |\n|---|\n| 2 |" in out
-    assert "--plain benchmarks/plain.py" in out
+    assert "--plain tests/plain.py" in out
     saved = json.loads(Path("here/bench.json").read_text())
     assert [table["title"] for table in saved["tables"]] == ["Raw", "Collaborative phase ÷ plain Python"]
     assert {"cpu", "cores", "python", "numpy", "numba", "mujoco", "gymnasium", "envpool"} <= set(saved["machine"])
@@ -196,7 +196,7 @@ def test_the_command_measures_what_it_is_asked(sirl_command, monkeypatch):
     [
         (("--only", "grwth"), "there is no section 'grwth' to measure; did you mean 'growth'?"),
         (("--only", "raw,xyz"), "there is no section 'xyz' to measure; choose from raw, phases,"),
-        (("--plain", "nowhere.py"), "nowhere.py is not a file: give --plain the path of benchmarks/plain.py"),
+        (("--plain", "nowhere.py"), "nowhere.py is not a file: give --plain the path of tests/plain.py"),
     ],
 )
 def test_wrong_names_are_refused_before_anything_is_measured(refusal, arguments, message):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import sirl
-from sirl.campaign import Job, read_finished, train_all
+from sirl.runs.campaign import Job, read_finished, train_all
 
 SMALL = {
     "population": 8,

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 import sirl
-from sirl.checkpoints import load_latest
-from sirl.cli import main
-from sirl.runs import read_history
+from sirl.cli.main import main
+from sirl.runs.checkpoints import load_latest
+from sirl.runs.directory import read_history
 
 SMALL = {
     "population": 20,
@@ -141,7 +141,7 @@ def test_a_second_process_is_refused(tmp_path, capsys):
 def test_the_command_line_says_how_to_go_on_and_does(tmp_path, whole, capsys, monkeypatch):
     path = tmp_path / "run"
     flags = [word for k, v in SMALL.items() for word in (f"--{k.replace('_', '-')}", str(v))]
-    from sirl import training
+    from sirl.runs import training
 
     step, calls = training.next_generation, []
 

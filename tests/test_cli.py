@@ -16,8 +16,10 @@ from gymnasium import spaces
 
 import sirl
 from conftest import TINY, TINY_FLAGS, Tiny
-from sirl import cli, progress, training
-from sirl.runs import read_config, read_history
+from sirl.cli import main as cli
+from sirl.cli import progress
+from sirl.runs import training
+from sirl.runs.directory import read_config, read_history
 
 
 def test_training_from_the_first_line_to_the_last(sirl_command):
@@ -284,7 +286,8 @@ def test_memory_that_runs_out(refusal, register, monkeypatch):
 def test_a_real_ctrl_c(tmp_path, workers):
     # A process that was started in the background may have inherited that it ignores the signal.
     heed = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    command = [sys.executable, "-c", f"{heed}; from sirl.cli import main; sys.exit(main())", "train", "CartPole-v1"]
+    code = f"{heed}; from sirl.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "train", "CartPole-v1"]
     flags = [*TINY_FLAGS, "--workers", workers, "--generations", "1000000", "--out", "run"]
     with subprocess.Popen(
         [*command, *flags], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -308,7 +311,7 @@ def test_a_reader_that_leaves_early(tmp_path):
     """As in ``sirl show … | head``."""
     reader, writer = os.pipe()
     os.close(reader)
-    code = "import sys; from sirl.cli import main; sys.exit(main(['show', 'paper:LunarLander']))"
+    code = "import sys; from sirl.cli.main import main; sys.exit(main(['show', 'paper:LunarLander']))"
     run = subprocess.run([sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     assert "Traceback" not in run.stderr
@@ -319,7 +322,7 @@ def test_a_module_beside_the_user_is_found(tmp_path):
         "import gymnasium as gym\n"
         "gym.register('Mine-v0', entry_point='gymnasium.envs.classic_control:CartPoleEnv', max_episode_steps=20)\n"
     )
-    script = "import sys; sys.path[:] = [p for p in sys.path if p]; from sirl.cli import main; sys.exit(main())"
+    script = "import sys; sys.path[:] = [p for p in sys.path if p]; from sirl.cli.main import main; sys.exit(main())"
     flags = [*TINY_FLAGS, "--generations", "1"]
     run = subprocess.run(
         [sys.executable, "-c", script, "train", "my_tasks:Mine-v0", *flags],

@@ -10,9 +10,9 @@ import ray
 from ray.cluster_utils import Cluster
 
 import sirl
-from sirl.campaign import Job, train_all
 from sirl.engine.cluster import RayCluster
 from sirl.errors import EnvironmentFailure
+from sirl.runs.campaign import Job, train_all
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"

@@ -8,7 +8,7 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, Tiny
 from sirl.errors import EnvironmentFailure, SirlError
-from sirl.tree import FixedLeaves
+from sirl.model.tree import FixedLeaves
 
 POLE = sirl.load("paper:InvertedPendulum")
 

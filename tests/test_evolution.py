@@ -5,11 +5,11 @@ import pytest
 
 from sirl.config import Settings, preset_settings
 from sirl.errors import EnvironmentFailure
-from sirl.evolution import Champion, State, _replace
-from sirl.population import _rounds
-from sirl.simulators.seeding import first_uniforms
-from sirl.simulators.tasks import SUPPORTED, draw_starts
-from sirl.training import Training, train
+from sirl.runs.training import Training, train
+from sirl.search.evolution import Champion, State, _replace
+from sirl.search.population import _rounds
+from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
+from sirl.simulators.mujoco.seeding import first_uniforms
 
 TINY = {
     "population": 10,

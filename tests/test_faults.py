@@ -1,4 +1,4 @@
-"""What a run survives: the small form of benchmarks/faults.py, benchmarks/hostile.py and benchmarks/fuzz.py."""
+"""What a run survives: the small form of faults/faults.py, faults/hostile.py and faults/fuzz.py."""
 
 import gc
 import os
@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 
 import sirl
 from conftest import TINY, Tiny
-from sirl import checkpoints
 from sirl.engine import processes
 from sirl.engine.child import Child, DiedError
 from sirl.engine.processes import Processes
 from sirl.errors import EnvironmentFailure, SirlError
-from sirl.runs import read_config, read_history
-from sirl.training import Training
+from sirl.runs import checkpoints
+from sirl.runs.directory import read_config, read_history
+from sirl.runs.training import Training
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "faults"))
 
 import faults
 import hostile

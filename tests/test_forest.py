@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from sirl import kernels
-from sirl.forest import pack
-from sirl.tree import FixedLeaves, QLeaves, Tree
+from sirl.learning import q_learning as kernels
+from sirl.learning.forest import pack
+from sirl.model.tree import FixedLeaves, QLeaves, Tree
 
 
 def random_tree(rng, n_splits, n_features=3):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sirl.config import Settings
-from sirl.genome import crossover, first_population, mutate, tournament_winners
 from sirl.keys import Key
+from sirl.search.genome import crossover, first_population, mutate, tournament_winners
 
 SETTINGS = Settings(population=400, genotype_length=200)
 CODONS = first_population(SETTINGS, Key(1))

@@ -1,20 +1,14 @@
-import sys
-from pathlib import Path
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from sirl.config import Settings
-from sirl.genome import first_population
-from sirl.grammar import make_grammar, translate
-from sirl.keys import Stream, root
-from sirl.spaces import describe
-from sirl.tree import FixedLeaves
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
 import plain
+from sirl.config import Settings
+from sirl.keys import Stream, root
+from sirl.model.task import describe
+from sirl.model.tree import FixedLeaves
+from sirl.search.genome import first_population
+from sirl.search.grammar import make_grammar, translate
 
 
 def task(n_features=4, low=-np.inf, high=np.inf):

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from sirl.forest import pack
-from sirl.kernels import Rule
 from sirl.keys import Key
-from sirl.orders import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
-from sirl.phases import collaborate, play, refine
+from sirl.learning.forest import pack
+from sirl.learning.q_learning import Rule
+from sirl.model.tree import QLeaves, Tree
+from sirl.rollout.phases import collaborate, play, refine
+from sirl.rollout.work import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
 from sirl.simulators import Step
-from sirl.tree import QLeaves, Tree
 
 
 class Countdown:

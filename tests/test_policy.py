@@ -15,8 +15,8 @@ import sirl
 from conftest import Tiny
 from sirl.config import Settings
 from sirl.errors import SirlError
-from sirl.policy import Policy
-from sirl.spaces import describe, make_menu
+from sirl.model.policy import Policy
+from sirl.model.task import describe, make_menu
 from test_tree import random_tree
 
 PAPER = ["Hopper", "InvertedPendulum", "LunarLander", "Reacher", "Swimmer", "Walker2d"]

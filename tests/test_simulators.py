@@ -19,15 +19,15 @@ from gymnasium import spaces
 from mujoco.batch import Batch
 
 import sirl
-from sirl import phases
 from sirl.errors import EnvironmentFailure, SirlError
-from sirl.forest import pack
-from sirl.orders import Arena, PlayOrder
+from sirl.learning.forest import pack
+from sirl.rollout import phases
+from sirl.rollout.work import Arena, PlayOrder
 from sirl.simulators import Simulator, gymnasium
 from sirl.simulators.envpool import EnvPoolSimulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
-from sirl.simulators.mujoco import MujocoSimulator
-from sirl.simulators.tasks import SUPPORTED, draw_starts
+from sirl.simulators.mujoco.lockstep import MujocoSimulator
+from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
 
 # ---------------------------------------------------------------------------------------------- contract
 

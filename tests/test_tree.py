@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sirl.spaces import Menu
-from sirl.tree import FixedLeaves, QLeaves, Tree, simplify
+from sirl.model.task import Menu
+from sirl.model.tree import FixedLeaves, QLeaves, Tree, simplify
 
 
 def random_tree(n_splits, n_features, n_actions, rng):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sirl.voting import COUNTING, ELECTING, weigh
+from sirl.learning.voting import COUNTING, ELECTING, weigh
 
 EQUAL = np.ones(5)
 PROPOSALS = np.array([2, 0, 2, 1, 1], dtype=np.int32)

@@ -16,9 +16,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from sirl.config import Settings, preset_settings
     from sirl.errors import EnvironmentFailure, SirlError
-    from sirl.evaluation import Evaluation, evaluate
-    from sirl.policy import Policy, load
-    from sirl.training import Training, train
+    from sirl.model.policy import Policy, load
+    from sirl.runs.evaluation import Evaluation, evaluate
+    from sirl.runs.training import Training, train
 
 __all__ = [
     "EnvironmentFailure",
@@ -36,15 +36,15 @@ __all__ = [
 
 _HOME = {
     "EnvironmentFailure": "sirl.errors",
-    "Evaluation": "sirl.evaluation",
-    "Policy": "sirl.policy",
+    "Evaluation": "sirl.runs.evaluation",
+    "Policy": "sirl.model.policy",
     "Settings": "sirl.config",
     "SirlError": "sirl.errors",
-    "Training": "sirl.training",
-    "evaluate": "sirl.evaluation",
-    "load": "sirl.policy",
+    "Training": "sirl.runs.training",
+    "evaluate": "sirl.runs.evaluation",
+    "load": "sirl.model.policy",
     "preset_settings": "sirl.config",
-    "train": "sirl.training",
+    "train": "sirl.runs.training",
 }
 
 

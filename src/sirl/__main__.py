@@ -2,6 +2,6 @@
 
 import sys
 
-from sirl.cli import main
+from sirl.cli.main import main
 
 sys.exit(main())

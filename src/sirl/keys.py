@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl.compiling import part
+from sirl.jit import part
 
 Key = np.uint64
 Keys = NDArray[np.uint64]

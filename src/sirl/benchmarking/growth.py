@@ -17,7 +17,7 @@ from typing import Any
 from sirl.benchmarking.measure import Effort, Table
 from sirl.benchmarking.tapes import Watched
 from sirl.benchmarking.work import Bench, compile_all, noise_arena, noise_phases
-from sirl.evolution import first_state, next_generation
+from sirl.search.evolution import first_state, next_generation
 
 POPULATIONS = (100, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
 LENGTHS = (100, 1_000, 10_000, 100_000)

@@ -10,8 +10,8 @@ from typing import Any
 from sirl.benchmarking.measure import Effort, Table, Time, rate, speedup, take_turns, time_of
 from sirl.benchmarking.tapes import random_tape, replay_all
 from sirl.benchmarking.work import MUJOCO, Bench
-from sirl.environments import SLOTS
-from sirl.evolution import first_state
+from sirl.search.evolution import first_state
+from sirl.simulators.environments import SLOTS
 
 PHASES = {"refine": "individual", "collaborate": "collaborative"}
 _WORKERS = (1, 2)

@@ -13,12 +13,12 @@ from sirl.benchmarking.measure import Effort, Table, take_turns, time_of
 from sirl.benchmarking.physics import PHASES, settings_for
 from sirl.benchmarking.tapes import Tape
 from sirl.benchmarking.work import MUJOCO, Bench
-from sirl.compiling import compiled
 from sirl.errors import SirlError
-from sirl.evolution import first_state
-from sirl.orders import Arena
-from sirl.simulators.direct import Controls, Direct, World, advance, begin
-from sirl.simulators.library import call_with_two
+from sirl.jit import compiled
+from sirl.rollout.work import Arena
+from sirl.search.evolution import first_state
+from sirl.simulators.mujoco.library import call_with_two
+from sirl.simulators.mujoco.world import Controls, Direct, World, advance, begin
 
 _NOTE = (
     "Per cent of a phase's time on one worker. The same episodes are played three times in turns, in a compiled loop "

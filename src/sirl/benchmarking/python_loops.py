@@ -16,10 +16,10 @@ from sirl.benchmarking.physics import settings_for
 from sirl.benchmarking.tapes import record
 from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.engine import local_engine
-from sirl.environments import Recipe
 from sirl.errors import SirlError
-from sirl.forest import Forest
-from sirl.orders import CollaborativeOrder
+from sirl.learning.forest import Forest
+from sirl.rollout.work import CollaborativeOrder
+from sirl.simulators.environments import Recipe
 
 _BARE_STEPS = 20_000
 _LANDER = "LunarLander-v3"
@@ -128,12 +128,12 @@ def _fixed_tree(forest: Forest) -> Callable[[Sequence[float]], int]:
 
 
 def plain_python(effort: Effort, path: str | None) -> Iterator[Table]:
-    """The collaborative phase against benchmarks/plain.py, both on one core."""
+    """The collaborative phase against tests/plain.py, both on one core."""
     if path is None:
         yield Table(
             "Collaborative phase ÷ plain Python",
             "Not measured: the plain implementation is not part of the installed package. Give it with "
-            "`--plain benchmarks/plain.py` from a checkout, as `make bench` does.",
+            "`--plain tests/plain.py` from a checkout, as `make bench` does.",
             [],
         )
         return
@@ -150,7 +150,7 @@ def plain_python(effort: Effort, path: str | None) -> Iterator[Table]:
 def load_plain(path: str) -> SimpleNamespace:
     """The plain implementation."""
     if not Path(path).is_file():
-        raise SirlError(f"{path} is not a file: give --plain the path of benchmarks/plain.py in a checkout.")
+        raise SirlError(f"{path} is not a file: give --plain the path of tests/plain.py in a checkout.")
     return SimpleNamespace(**runpy.run_path(path))
 
 

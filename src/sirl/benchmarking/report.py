@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 
 from sirl.benchmarking.measure import Table
 from sirl.files import write_atomically
-from sirl.runs import writable
+from sirl.runs.directory import writable
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from sirl.benchmarking.measure import Time, time_of
 from sirl.engine import Engine
-from sirl.orders import Arena
+from sirl.rollout.work import Arena
 from sirl.simulators import Ids, Simulator, Step
-from sirl.simulators.library import stop_timers
-from sirl.simulators.mujoco import MujocoSimulator
-from sirl.simulators.tasks import SUPPORTED, load_model, silence_mujoco
+from sirl.simulators.mujoco.library import stop_timers
+from sirl.simulators.mujoco.lockstep import MujocoSimulator
+from sirl.simulators.mujoco.rules import SUPPORTED, load_model, silence_mujoco
 
 Floats = NDArray[np.float64]
 

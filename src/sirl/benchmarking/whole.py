@@ -11,10 +11,10 @@ import sirl
 from sirl.benchmarking.measure import Effort, Table
 from sirl.benchmarking.tapes import replay_all
 from sirl.benchmarking.work import PAPER, Bench, warm_up
-from sirl.environments import usable_cores
-from sirl.evolution import State, Summary, first_state, next_generation
-from sirl.population import Spent
-from sirl.progress import duration
+from sirl.cli.progress import duration
+from sirl.search.evolution import State, Summary, first_state, next_generation
+from sirl.search.population import Spent
+from sirl.simulators.environments import usable_cores
 
 _GENERATIONS = 100
 _MILESTONES = (1, 25, 50, 75, 100)

@@ -12,15 +12,24 @@ from numpy.typing import NDArray
 from sirl.benchmarking.tapes import Call, RawPhysics, Tape, Watched
 from sirl.config import preset_settings
 from sirl.engine import Engine, local_engine
-from sirl.environments import SLOTS, ArenaRecipe, Backend, Recipe, choose_backend, in_lockstep, inspect, make_recipe
-from sirl.evolution import State, first_state, next_generation
-from sirl.forest import Forest
-from sirl.kernels import Rule
 from sirl.keys import Key
-from sirl.orders import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning
-from sirl.phases import collaborate, refine
-from sirl.population import Problem, make_problem
+from sirl.learning.forest import Forest
+from sirl.learning.q_learning import Rule
+from sirl.rollout.phases import collaborate, refine
+from sirl.rollout.work import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning
+from sirl.search.evolution import State, first_state, next_generation
+from sirl.search.population import Problem, make_problem
 from sirl.simulators import Ids, Step
+from sirl.simulators.environments import (
+    SLOTS,
+    ArenaRecipe,
+    Backend,
+    Recipe,
+    choose_backend,
+    in_lockstep,
+    inspect,
+    make_recipe,
+)
 
 MUJOCO = ("InvertedPendulum-v4", "Swimmer-v4", "Reacher-v4", "Hopper-v4", "Walker2d-v4")
 PAPER = (*MUJOCO, "LunarLander-v3")

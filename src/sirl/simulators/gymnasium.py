@@ -49,7 +49,7 @@ def make_environment(env_id: str, **kwargs: Any) -> Environment:
     """
     name = env_id.rpartition(":")[2]
     if name in gym.registry and str(gym.registry[name].entry_point).startswith("gymnasium.envs.mujoco."):
-        from sirl.simulators.tasks import silence_mujoco
+        from sirl.simulators.mujoco.rules import silence_mujoco
 
         silence_mujoco()
     with _blame(env_id, "make"):
@@ -132,7 +132,7 @@ class GymnasiumSimulator:
 
     def _broken(self, ids: Ids, step: Step) -> NDArray[np.bool_] | None:
         """Which episodes end here after MuJoCo has lost its state, which it then silently sets back."""
-        from sirl.simulators.tasks import has_diverged
+        from sirl.simulators.mujoco.rules import has_diverged
 
         broken = np.zeros(len(ids), np.bool_)
         for row in np.flatnonzero(step.terminated | step.truncated).tolist():
@@ -162,7 +162,7 @@ class GymnasiumSimulator:
                 self._remade_at_reset = _is_remade_at_reset(environment)
                 self._is_mujoco = _is_mujoco(environment)
                 if self._is_mujoco:
-                    from sirl.simulators.tasks import silence_mujoco
+                    from sirl.simulators.mujoco.rules import silence_mujoco
 
                     silence_mujoco()
         return environment

@@ -1,0 +1,1 @@
+"""The command line: a file a command; each parses, calls the library and prints."""

@@ -1,0 +1,1 @@
+"""Many trees in flat arrays: how they walk, learn and vote."""

@@ -1,0 +1,1 @@
+"""A policy and all that a person needs to read one: no numba and no Gymnasium, since a policy ships to small places."""

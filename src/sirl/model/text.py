@@ -1,0 +1,76 @@
+"""A tree as text: drawn, and as rules in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sirl.model.task import Menu
+from sirl.model.tree import Tree
+
+
+def draw_tree(tree: Tree, features: Sequence[str], menu: Menu) -> str:
+    """The tree drawn with box characters, conditions before what they lead to."""
+    if not tree.n_splits:
+        return f"always {tree.leaves.label(0, menu)}"
+    lines = [f"if {condition(tree, 0, features)}"]
+    pending = [(int(tree.children[0, 1]), "", "└─ no  "), (int(tree.children[0, 0]), "", "├─ yes ")]
+    while pending:
+        node, indent, branch = pending.pop()
+        if node < 0:
+            lines.append(f"{indent}{branch}→ {tree.leaves.label(~node, menu)}")
+            continue
+        lines.append(f"{indent}{branch}if {condition(tree, node, features)}")
+        deeper = indent + ("│      " if branch.startswith("├") else "       ")
+        yes, no = tree.children[node].tolist()
+        pending += [(no, deeper, "└─ no  "), (yes, deeper, "├─ yes ")]
+    return "\n".join(lines)
+
+
+def rules(tree: Tree, features: Sequence[str], menu: Menu) -> str:
+    """The conditions, a letter each, and a rule for each leaf in these letters."""
+    names = [_letters(split) for split in range(tree.n_splits)]
+    lines = [f"{name}:  {condition(tree, split, features)}" for split, name in enumerate(names)]
+    lines += [""] if lines else []
+    pending: list[tuple[int, list[str]]] = [(tree.root, [])]
+    while pending:
+        node, path = pending.pop()
+        if node < 0:
+            action = tree.leaves.label(~node, menu)
+            lines.append(f"if {' and '.join(path)}: {action}" if path else f"always {action}")
+            continue
+        yes, no = tree.children[node].tolist()
+        pending += [(no, [*path, f"not {names[node]}"]), (yes, [*path, names[node]])]
+    return "\n".join(lines)
+
+
+def _letters(number: int) -> str:
+    """The names A, B, to Z, then AA, AB and so on."""
+    name = ""
+    while number >= 0:
+        number, rest = divmod(number, 26)
+        name = chr(ord("A") + rest) + name
+        number -= 1
+    return name
+
+
+def condition(tree: Tree, split: int, features: Sequence[str]) -> str:
+    """A split's condition, such as ``2·theta - 0.5·v < 1``."""
+    return f"{_terms(tree.weights[split], features)} < {_number(tree.thresholds[split])}"
+
+
+def _terms(weights: NDArray[np.float64], features: Sequence[str]) -> str:
+    text = ""
+    for feature in np.flatnonzero(weights).tolist():
+        weight = weights[feature]
+        sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
+        factor = "" if abs(weight) == 1.0 else f"{_number(abs(weight))}·"
+        text += f"{sign}{factor}{features[feature]}"
+    return text or "0"
+
+
+def _number(value: float) -> str:
+    """A number as short as it reads well."""
+    return f"{value + 0.0:.4g}"

@@ -1,1 +1,0 @@
-"""Reading policies: from a tree to what a person understands."""

@@ -1,0 +1,1 @@
+"""Where trees play: both phases of the paper, and plain episodes."""

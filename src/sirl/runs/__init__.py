@@ -1,0 +1,1 @@
+"""A run from its start to its score: the directory, checkpoints, training, evaluation, and many runs side by side."""

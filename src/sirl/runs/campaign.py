@@ -1,0 +1,143 @@
+"""Many runs side by side: each is trained whole on one worker, of this machine or of a Ray cluster.
+
+A run's own population can be spread too (``engine`` of :func:`sirl.train`), but several runs that need nothing of each
+other keep all workers busy all the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import gymnasium as gym
+import msgspec
+
+from sirl.config import Episodes, Workers, checked
+from sirl.engine import make_engine
+from sirl.errors import SirlError
+from sirl.files import read_plain, write_atomically
+from sirl.model.policy import Policy, load
+from sirl.runs.directory import Record, read_history, writable
+from sirl.runs.training import Training
+from sirl.simulators.environments import usable_cores
+
+_LARGEST_SCORE = 10_000
+
+
+class Job(NamedTuple):
+    """A run to be trained."""
+
+    env: str | Callable[[], gym.Env[Any, Any]]
+    seed: int
+    out: str
+    """Its run directory. What is in it already is not done again: a run that was stopped goes on."""
+    options: dict[str, Any]
+    """More arguments of :func:`sirl.train`: method, simulator, settings."""
+
+    @property
+    def label(self) -> str:
+        """What this job is, for a message."""
+        return f"the run in {self.out}"
+
+
+class Score(msgspec.Struct, frozen=True):
+    """How a champion does on episodes that no training has seen: score.json in its run directory."""
+
+    episodes: int
+    mean: float
+    std: float
+
+
+class Finished(NamedTuple):
+    """A run that has ended."""
+
+    champion: Policy
+    history: list[Record]
+    score: Score
+
+
+def train_all(
+    jobs: Sequence[Job],
+    *,
+    episodes: int = 100,
+    workers: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+) -> list[Finished]:
+    """Train every job, or go on with it, and score its champion; in the order of the jobs.
+
+    If some fail, the others are trained to their end first. Whatever stops it, the same call goes on: a finished run
+    is not trained again. On a Ray cluster of several machines the run directories must be on a disk that all of them
+    see. The history of each run can be followed in its directory.
+
+    Args:
+        jobs: the runs.
+        episodes: unseen ones to score each champion on.
+        workers: runs at the same time on this machine; all usable cores if not given. A Ray cluster uses all of its.
+        engine: where the runs are trained.
+        address: of the Ray cluster.
+    """
+    episodes = checked("episodes", episodes, Episodes)
+    workers = checked("workers", workers, Workers) or usable_cores()
+    # A worker of a cluster may be in another directory than this process.
+    jobs = [job._replace(out=str(Path(job.out).resolve())) for job in jobs]
+    if len({job.out for job in jobs}) < len(jobs):
+        raise SirlError("two runs have the same directory: give each one of its own.")
+    with make_engine(engine, _nothing, workers, address) as team:
+        failures = [text for text in team.map(partial(_train, episodes), jobs) if text]
+    if failures:
+        raise SirlError("\n".join(failures))
+    return [read_finished(job.out) for job in jobs]
+
+
+def read_finished(directory: str | Path) -> Finished:
+    """A run that has ended, from its directory."""
+    path = Path(directory)
+    try:
+        score = _read_score(path)
+    except (OSError, ValueError) as error:
+        raise SirlError(f"{path / 'score.json'} can't be read ({error}): train the run to its end first.") from None
+    return Finished(load(path), read_history(path), score)
+
+
+def _read_score(directory: Path) -> Score:
+    return msgspec.json.decode(read_plain(directory / "score.json", _LARGEST_SCORE), type=Score)
+
+
+def _nothing() -> None:
+    """What a worker needs beforehand: a run makes all that it needs."""
+
+
+def _train(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
+    """Train a job to its end in this process; why that failed, or nothing."""
+    out = Path(job.out)
+    try:
+        make = partial(Training, job.env, **job.options | {"seed": job.seed, "workers": 1})
+        if (out / "config.toml").exists():
+            run = make()
+            run.go_on(out)
+        else:
+            run = make(out=out)
+        finished = run.over and _is_scored(out, episodes)
+        if not finished:
+            (out / "score.json").unlink(missing_ok=True)
+        for _ in run.generations():
+            pass
+        if finished:
+            return ""
+        score = run.score(episodes)
+        with writable(out):
+            content = msgspec.json.encode(Score(episodes, score.mean, score.std))
+            write_atomically(out / "score.json", content + b"\n")
+    except SirlError as error:
+        return f"{job.label}: {error}"
+    return ""
+
+
+def _is_scored(directory: Path, episodes: int) -> bool:
+    try:
+        return _read_score(directory).episodes == episodes
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,250 @@
+"""The run directory: what was asked (config.toml), what happened (history.jsonl, log.txt), and the champion.
+
+Files are written whole or not at all, and a history line is flushed as soon as its generation ends, so
+that whatever stops a run, what it has earned so far can be read. One process at a time works in a directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import tomli_w
+
+from sirl.config import Method, Settings
+from sirl.errors import SirlError, WriteFailure
+from sirl.files import open_here, read_plain, write_atomically
+from sirl.model.policy import Policy
+from sirl.search.evolution import Champion, Summary
+from sirl.search.population import Spent
+from sirl.simulators.environments import Backend
+
+_LARGEST_CONFIG = 10**6
+_LARGEST_HISTORY = 10**9
+"""Bytes: three million generations."""
+_TRACES = {".lock", ".config.toml.part"}
+"""All that a run leaves behind that was killed before it had begun."""
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run was asked to do: enough to do it again."""
+
+    env: str
+    method: Method
+    seed: int
+    simulator: Backend
+    sirl: str
+    features: list[str]
+    actions: list[str]
+    """Names of the features, and of the actions or their components."""
+    settings: Settings
+    env_options: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    """What it is computed with."""
+
+    def digest(self) -> str:
+        """A fingerprint of all that the result of a generation depends on."""
+        settings = self.settings.replace(generations=1, stop_at=None, confirmation_episodes=1)
+        asked = msgspec.structs.replace(self, settings=settings, versions={}, sirl="")
+        return hashlib.sha256(msgspec.json.encode(asked, order="deterministic", enc_hook=repr)).hexdigest()
+
+
+class ChampionRecord(msgspec.Struct, frozen=True):
+    """The champion, as a history line tells of it."""
+
+    generation: int
+    training_score: float
+    validation_score: float | None
+    leaves: int
+    depth: int
+
+    @staticmethod
+    def of(champion: Champion) -> ChampionRecord:
+        """What to record of a champion."""
+        return ChampionRecord(
+            champion.generation,
+            champion.training_score,
+            champion.validation_score,
+            champion.tree.n_leaves,
+            champion.tree.depth,
+        )
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What a generation spent in one phase."""
+
+    episodes: int
+    steps: int
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the history: a generation."""
+
+    generation: int
+    best: float
+    mean: float
+    median: float
+    invalid: int
+    collaborative: Cost
+    individual: Cost
+    validation: Cost
+    """Outside the paper's budget."""
+    champion: ChampionRecord | None
+    seconds: float
+    """Wall time of the generation."""
+    broke: list[int] = []
+    """Which individuals made the simulation lose its state, and have no fitness for it."""
+
+    @staticmethod
+    def of(summary: Summary, champion: Champion | None, seconds: float) -> Record:
+        """A generation's line."""
+        fields: dict[str, Any] = {
+            name: Cost(*value) if isinstance(value, Spent) else value for name, value in summary._asdict().items()
+        }
+        best = ChampionRecord.of(champion) if champion is not None else None
+        return Record(**fields, champion=best, seconds=round(seconds, 3))
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of both phases: the paper's budget."""
+        return self.collaborative.episodes + self.individual.episodes
+
+    @property
+    def steps(self) -> int:
+        """Steps of all phases, validation included."""
+        return self.collaborative.steps + self.individual.steps + self.validation.steps
+
+
+class RunDirectory:
+    """A run's files."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.champion = path / "champion.json"
+        self.history = path / "history.jsonl"
+        self.log = path / "log.txt"
+        self.checkpoints = path / "checkpoints"
+        self._unlock: Callable[[], object] = _nothing
+
+    @staticmethod
+    def create(path: str | os.PathLike[str], config: Config) -> RunDirectory:
+        """A new directory; one that holds a run already is left alone."""
+        run = RunDirectory(Path(path))
+        with writable(run.path):
+            if run.path.exists() and (not run.path.is_dir() or {p.name for p in run.path.iterdir()} - _TRACES):
+                raise SirlError(
+                    f"{run.path} already exists and is not empty: go on with `sirl train --resume {run.path}`, give "
+                    "another directory, or remove it."
+                )
+            run.path.mkdir(parents=True, exist_ok=True)
+        run.lock()
+        run.configure(config)
+        return run
+
+    def lock(self) -> None:
+        """Keep others out until :meth:`unlock`, or until this process ends in whatever way."""
+        if os.name != "posix":
+            return
+        import fcntl
+
+        with writable(self.path):
+            file = open_here(self.path / ".lock", "ab")
+        self._unlock = weakref.finalize(self, file.close)  # also if nobody calls unlock
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.unlock()
+            raise SirlError(f"another process is at work in {self.path}: wait for it, or stop it first.") from None
+
+    def unlock(self) -> None:
+        """Let others in."""
+        self._unlock()
+
+    def configure(self, config: Config) -> None:
+        """Write what the run was asked to do."""
+        # An option of the environment may be any object; what TOML can't hold is written as Python would show it.
+        content = tomli_w.dumps(_without_none(msgspec.to_builtins(config, enc_hook=repr)))
+        with writable(self.path):
+            write_atomically(self.path / "config.toml", content.encode())
+
+    def add(self, record: Record) -> None:
+        """Append a generation to the history."""
+        with writable(self.history), open_here(self.history, "ab") as file:
+            file.write(msgspec.json.encode(record) + b"\n")
+
+    def rewrite(self, history: list[Record]) -> None:
+        """Replace the history by the generations that count."""
+        with writable(self.history):
+            write_atomically(self.history, b"".join(msgspec.json.encode(record) + b"\n" for record in history))
+
+    def crown(self, policy: Policy) -> None:
+        """Keep a new champion."""
+        with writable(self.champion):
+            policy.save(self.champion)
+
+    def note(self, when: str, what: str) -> None:
+        """Append what an environment did to the log."""
+        with writable(self.log), open_here(self.log, "ab") as file:
+            file.write((f"{when}: {what}".rstrip() + "\n").encode(errors="replace"))
+
+
+def read_history(path: str | os.PathLike[str]) -> list[Record]:
+    """The history of a run directory."""
+    file = Path(path) / "history.jsonl"
+    try:
+        return [msgspec.json.decode(line, type=Record) for line in read_plain(file, _LARGEST_HISTORY).splitlines()]
+    except OSError as error:
+        raise SirlError(f"{path} has no readable history.jsonl ({error.strerror}): give a run directory.") from None
+    except (ValueError, RecursionError) as error:
+        raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
+
+
+def read_config(path: str | os.PathLike[str]) -> Config:
+    """What a run directory was asked to do."""
+    file = Path(path) / "config.toml"
+    try:
+        content = read_plain(file, _LARGEST_CONFIG).decode()
+        return msgspec.convert(tomllib.loads(content), Config)
+    except OSError as error:
+        raise SirlError(f"{path} has no readable config.toml ({error.strerror}): give a run directory.") from None
+    except (ValueError, RecursionError) as error:
+        raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
+
+
+def fresh_path(base: str | os.PathLike[str]) -> Path:
+    """``base``, or the first of ``base-2``, ``base-3``, … that does not exist yet."""
+    path, number = Path(base), 1
+    while path.exists():
+        number += 1
+        path = Path(f"{base}-{number}")
+    return path
+
+
+def _nothing() -> None:
+    pass
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Turn a failure to write ``path`` into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteFailure(
+            f"{path} can't be written ({error.strerror or error}): give a directory where you may write and there is "
+            "room."
+        ) from None
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: a setting that is None is left out, and None is its default."""
+    if isinstance(value, dict):
+        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+    return [_without_none(inner) for inner in value if inner is not None] if isinstance(value, list) else value

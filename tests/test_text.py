@@ -1,0 +1,67 @@
+"""What a person reads: exact, and the same tree in both forms."""
+
+import re
+
+import numpy as np
+import pytest
+
+import sirl
+from sirl.model.task import Menu
+from sirl.model.text import draw_tree, rules
+from sirl.model.tree import QLeaves, Tree
+from test_tree import random_tree
+
+MENU = Menu(np.array([0, 1]), ["left", "right"])
+FEATURES = ["x", "speed"]
+
+
+def test_a_tree_as_it_is_drawn():
+    tree = Tree(
+        np.array([[2.0, -0.5], [0.0, 1.0], [0.0, 0.0]]),
+        np.array([1.0, -0.0, 0.123456]),
+        np.array([[1, 2], [~0, ~1], [~2, ~3]], dtype=np.int32),
+        QLeaves(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])),
+    )
+    assert draw_tree(tree, FEATURES, MENU).splitlines() == [
+        "if 2·x - 0.5·speed < 1",
+        "├─ yes if speed < 0",
+        "│      ├─ yes → left",
+        "│      └─ no  → right",
+        "└─ no  if 0 < 0.1235",
+        "       ├─ yes → left",
+        "       └─ no  → right",
+    ]
+    assert rules(tree, FEATURES, MENU).splitlines() == [
+        "A:  2·x - 0.5·speed < 1",
+        "B:  speed < 0",
+        "C:  0 < 0.1235",
+        "",
+        "if A and B: left",
+        "if A and not B: right",
+        "if not A and C: left",
+        "if not A and not C: right",
+    ]
+
+
+def test_a_tree_without_conditions():
+    tree = random_tree(0, 2, 2, np.random.default_rng(0))
+    assert draw_tree(tree, FEATURES, MENU) in ("always left", "always right")
+    assert rules(tree, FEATURES, MENU) == draw_tree(tree, FEATURES, MENU)
+
+
+@pytest.mark.parametrize("n_splits", [1, 30, 800])
+def test_every_leaf_is_drawn_and_has_a_rule(n_splits):
+    tree = random_tree(n_splits, 2, 2, np.random.default_rng(n_splits))
+    drawn, told = draw_tree(tree, FEATURES, MENU), rules(tree, FEATURES, MENU)
+    labels = [tree.leaves.label(leaf, MENU) for leaf in range(n_splits + 1)]
+    assert re.findall(r"→ (\w+)", drawn) == labels
+    assert re.findall(r"^if .*: (\w+)$", told, re.MULTILINE) == labels
+    assert len(set(re.findall(r"^(\w+):", told, re.MULTILINE))) == n_splits
+
+
+def test_a_printed_tree_of_the_paper():
+    assert str(sirl.load("paper:InvertedPendulum")).splitlines() == [
+        "if -0.224·x - 5.024·theta - 0.684·v - 1.678·omega < 0.285",
+        "├─ yes → push +0.67",
+        "└─ no  → push -1",
+    ]
