@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import sirl
-from sirl.engine import Engine
+from sirl.engine import Engine, make_engine
 from sirl.engine.messages import encode_call
 
 TASKS = {"InvertedPendulum-v4": {}, "LunarLander-v3": {"population": 100, "collaborative_iterations": 10}}
@@ -44,10 +44,8 @@ class Weighed:
 
 def seconds(env: str, engine: str, settings: dict[str, Any], notes: list[tuple[int, int, int]]) -> float:
     """The median time of a generation."""
-    run = sirl.Training(env, engine=engine, workers=2, generations=GENERATIONS, **settings)
-    make = run._make_engine
-    if engine == "ray":
-        run._make_engine = lambda: Weighed(make(), notes)  # type: ignore[method-assign]
+    how: Any = (lambda arena: Weighed(make_engine("ray", arena, 2, None), notes)) if engine == "ray" else engine
+    run = sirl.Training(env, engine=how, workers=2, generations=GENERATIONS, **settings)
     times, start = [], time.perf_counter()
     for _ in run.generations():
         times.append(time.perf_counter() - start)

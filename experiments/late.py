@@ -19,8 +19,8 @@ from sirl.benchmarking.measure import Table
 from sirl.benchmarking.report import markdown_table
 from sirl.benchmarking.work import PAPER, warm_up
 from sirl.cli.progress import duration
+from sirl.engine import local_engine
 from sirl.runs.training import Training
-from sirl.search.evolution import next_generation
 
 NOTE = (
     "SIRL-LB at the paper's size on all cores, from a checkpoint late in a run on: median, fastest and slowest of "
@@ -61,14 +61,13 @@ def measure(options: argparse.Namespace) -> None:
 
 def _row(env_id: str, training: Training, times: int) -> dict[str, Any]:
     walls = []
-    with training._make_engine() as engine:
+    with local_engine(training.arena, training.workers) as engine:
         warm_up(env_id, engine)
         for _ in range(times):
             start = time.perf_counter()
-            _, summary = next_generation(training.state, training.problem, engine)
+            _, record = training.search.step(training.state, engine)
             walls.append(time.perf_counter() - start)
-    phases = [summary.collaborative, summary.individual, summary.validation]
-    steps, speed = sum(phase.steps for phase in phases), sum(phase.steps for phase in phases) / median(walls)
+    steps, speed = record.steps, record.steps / median(walls)
     done = training.state.generation
     whole = sum(record.steps for record in training.history) + (training.settings.generations - done) * steps
     return {
@@ -76,7 +75,7 @@ def _row(env_id: str, training: Training, times: int) -> dict[str, Any]:
         "generation": done + 1,
         "seconds": median(walls),
         "range": f"{min(walls):.1f}–{max(walls):.1f}",
-        "episodes": sum(phase.episodes for phase in phases),
+        "episodes": record.episodes + record.validation.episodes,
         "steps": steps,
         "steps/s": speed,
         "steps ÷ those of the first": steps / training.history[0].steps,

@@ -33,6 +33,7 @@ import numpy as np
 import sirl
 from sirl import files
 from sirl.cli import main as cli
+from sirl.engine import make_engine
 from sirl.model.policy import Policy
 from sirl.runs import checkpoints
 from sirl.runs.directory import read_history
@@ -409,6 +410,8 @@ def _combine(
 
         ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
     how: dict[str, Any] = {"workers": workers, "engine": engine}
+    if shuffled is not None:
+        how["engine"] = lambda arena: Shuffled(make_engine(engine, arena, workers, None), random.Random(shuffled))
     run = Training("InvertedPendulum-v4", simulator=simulator, out=path, **how, **BITS)
     if stopped_after is not None:
         generations = run.generations()
@@ -416,9 +419,6 @@ def _combine(
             next(generations)
         generations.close()
         run = Training.resume(path, **how)
-    if shuffled is not None:
-        engine_of = run._make_engine
-        run._make_engine = lambda: Shuffled(engine_of(), random.Random(shuffled))  # type: ignore[method-assign]
     list(run.generations())
 
 
@@ -577,7 +577,7 @@ def checkpoint(trial: Trial) -> dict[str, Any]:
     late = (run.history * 1000)[:1000]
     begin = time.perf_counter()
     for _ in range(20):
-        checkpoints.save(run.directory.checkpoints, run.state, run.champion, late, run.config.digest())
+        checkpoints.save(run.directory.checkpoints, run.search, run.state, late, run.config.digest())
     late_save = (time.perf_counter() - begin) / 20
     generation, save = float(np.median(seconds[1:])), float(np.median(spent[1:]))  # the first loads what is compiled
     shares = [100 * save / generation, 100 * late_save / generation]

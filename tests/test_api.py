@@ -71,7 +71,7 @@ def test_a_custom_environment_trains(observation, action, grammar, tmp_path):
 def test_names_that_a_user_gives():
     run = sirl.train(Tiny, features=["height", "speed"], actions=["brake", "go"], **TINY)
     assert run.champion.task.features == ["height", "speed"]
-    assert set(run.champion.menu.names) == {"brake", "go"}
+    assert set(run.champion.tree.leaves.menu.names) == {"brake", "go"}
     with pytest.raises(SirlError, match=r"^features needs 2 different names, got 1: height\.$"):
         sirl.train(Tiny, features=["height"], **TINY)
 
@@ -106,8 +106,14 @@ def test_there_is_no_champion_before_the_first_generation():
         ({"workers": 0}, "workers = 0 is not allowed"),
         ({"workers": "two"}, "workers = 'two' is not allowed"),
         ({"hang_limit": 0}, "hang_limit = 0 is not allowed: give a number above 0."),
-        ({"method": "sirl"}, "there is no method 'sirl'"),
-        ({"simulator": "mujocco"}, "there is no simulator 'mujocco'; did you mean 'mujoco'?"),
+        (
+            {"method": "sirl"},
+            "method = 'sirl' is not allowed: give one of sirl-lb, sirl-sb, eldt; did you mean 'sirl-sb'?",
+        ),
+        (
+            {"simulator": "mujocco"},
+            "simulator = 'mujocco' is not allowed: give one of auto, mujoco, gymnasium, envpool; did you mean",
+        ),
         ({"simulator": "mujoco"}, "use --simulator gymnasium."),
         ({"genotype_length": 10}, "raise genotype_length or use codons_run_out = 'zeros'."),
     ],

@@ -14,9 +14,9 @@ from sirl.benchmarking.report import markdown_table, shown
 from sirl.benchmarking.tapes import RawPhysics, Watched, record, replay
 from sirl.benchmarking.work import MUJOCO, Bench, balanced_forest, noise_arena, noise_phases
 from sirl.learning.forest import pack
-from sirl.model.tree import QLeaves
+from sirl.model.leaves import QLeaves
+from sirl.model.menu import Menu
 from sirl.search.evolution import first_state, next_generation
-from sirl.simulators.environments import SLOTS
 
 PLAIN = Path(__file__).parent / "plain.py"
 ONCE = Effort(1, 0.01, 0.0)
@@ -36,11 +36,11 @@ SMALL = {
 def test_raw_physics_goes_through_the_very_states_of_the_phase(env_id, workers):
     bench = Bench.of(env_id, **SMALL)
     calls = bench.recorded(first_state(bench.problem), workers)
-    assert {"collaborate", "refine"} <= {call.function.__name__ for call in calls}
+    assert {"collaborative", "individual"} <= {call.function.__name__ for call in calls}
     for call in calls:
         assert len(call.tapes) == len(call.orders)
         assert len(call.orders) >= workers or call.function.__name__ == "play"
-        physics_alone = RawPhysics(env_id, SLOTS["mujoco"], call.tapes)
+        physics_alone = RawPhysics(env_id, call.tapes)
         for number, tape in enumerate(call.tapes):
             assert tape.steps > 0
             assert np.abs(tape.end).max() > 0
@@ -54,6 +54,7 @@ def test_a_recorded_generation_has_the_bits_of_one_that_is_not():
     with bench.engine(1) as engine:
         state = first_state(bench.problem)
         plain, summary = next_generation(state, bench.problem, engine)
+    with bench.recording_engine() as engine:
         watched = Watched(engine, records=True)
         recorded, again = next_generation(state, bench.problem, watched)
     assert again == summary
@@ -64,8 +65,8 @@ def test_a_recorded_generation_has_the_bits_of_one_that_is_not():
 
 def test_a_tape_knows_its_episodes():
     bench = Bench.of("CartPole-v1", **SMALL)
-    with bench.engine(1) as engine:
-        call = bench.first_generation(engine)["refine"]
+    with bench.recording_engine() as engine:
+        call = bench.first_generation(engine)["individual"]
         (result,), (tape,) = record(engine, call.function, call.orders)
     episodes = tape.episodes()
     assert len(episodes) == result.returns.size
@@ -82,10 +83,10 @@ def test_plain_trees_are_the_trees_of_the_forest():
     plain = python_loops.load_plain(str(PLAIN))
     bench = Bench.of("InvertedPendulum-v4", **SMALL | {"collaborative_copies": 1})
     with bench.engine(1) as engine:
-        call = bench.first_generation(engine)["collaborate"]
+        call = bench.first_generation(engine)["collaborative"]
         (result,) = engine.map(call.function, call.orders)
     order = call.orders[0]
-    trees = python_loops.plain_trees(plain, order.forest, order.knowledge.q_values.tolist())
+    trees = python_loops.plain_trees(plain, order.forest, order.table.q_values.tolist())
     env = bench.recipe()
     # plain.py knows no max_steps: Gymnasium's own limit is far enough for an untrained pendulum.
     steps = plain.collaborative_phase(
@@ -93,13 +94,13 @@ def test_plain_trees_are_the_trees_of_the_forest():
     )
     assert steps == result.steps
     rows = [leaf.q for tree in trees for leaf in plain.leaves(tree)]
-    np.testing.assert_array_equal(result.knowledge.q_values[0], rows)
+    np.testing.assert_array_equal(result.tables.q_values[0], rows)
 
 
 @pytest.mark.parametrize("n_splits", [1, 2, 6, 7])
 def test_balanced_trees_are_trees(n_splits):
     forest = balanced_forest(3, n_splits, 4)
-    leaves = QLeaves(np.zeros((n_splits + 1, 2)))
+    leaves = QLeaves(np.zeros((n_splits + 1, 2)), Menu(np.arange(2), ["a", "b"]))
     trees = [forest.tree(i, leaves) for i in range(3)]
     again = pack(trees)
     for ours, packed in zip(forest, again, strict=True):
@@ -148,14 +149,14 @@ def test_the_parts_of_a_profile_add_up():
 def test_a_profile_plays_the_episodes_of_the_phase_again(physics_only):
     bench = Bench.of("Hopper-v4", **SMALL)
     call = bench.recorded(first_state(bench.problem), 1)[0]
-    task, script = bench.arena_recipe().direct, profile._Script.of(call.tapes)
+    arena, script = bench.arena_recipe(), profile._Script.of(call.tapes)
     last = script._replace(
         seeds=script.seeds[-1:], lengths=script.lengths[-1:], actions=script.actions[-script.lengths[-1] :]
     )
-    profile._without_trees(task, script, physics_only)
-    whole = task.world.physics.qpos.copy()
-    profile._without_trees(task, last, physics_only)
-    np.testing.assert_array_equal(task.world.physics.qpos, whole)
+    profile._without_trees(arena, "Hopper-v4", script, physics_only)
+    whole = arena.world.physics.qpos.copy()
+    profile._without_trees(arena, "Hopper-v4", last, physics_only)
+    np.testing.assert_array_equal(arena.world.physics.qpos, whole)
     assert len(script.actions) == script.lengths.sum() == sum(tape.steps for tape in call.tapes)
     assert any((whole == tape.end).all(axis=1).any() for tape in call.tapes)
 

@@ -70,5 +70,5 @@ def test_a_directory_is_for_one_run(tmp_path):
     (job,) = jobs(tmp_path, 1)
     with pytest.raises(sirl.SirlError, match="same directory"):
         train_all([job, job], episodes=2, workers=1)
-    with pytest.raises(sirl.SirlError, match="train the run to its end first"):
+    with pytest.raises(sirl.SirlError, match="give a model file, a run directory that has a champion"):
         read_finished(tmp_path / "nowhere")

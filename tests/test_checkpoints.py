@@ -16,6 +16,7 @@ import sirl
 from sirl.cli.main import main
 from sirl.runs.checkpoints import load_latest
 from sirl.runs.directory import read_history
+from sirl.search import evolution
 
 SMALL = {
     "population": 20,
@@ -107,7 +108,7 @@ def test_any_flipped_bit_or_lost_byte_is_noticed(whole, tmp_path):
             directory = tmp_path / "checkpoints"
             directory.mkdir(exist_ok=True)
             (directory / "00000001.ckpt").write_bytes(broken)
-            found, warnings = load_latest(directory, run.config.digest(), run.problem)
+            found, warnings = load_latest(directory, run.config.digest(), run.search, run.task)
             assert found is None
             assert len(warnings) == 1
 
@@ -141,9 +142,7 @@ def test_a_second_process_is_refused(tmp_path, capsys):
 def test_the_command_line_says_how_to_go_on_and_does(tmp_path, whole, capsys, monkeypatch):
     path = tmp_path / "run"
     flags = [word for k, v in SMALL.items() for word in (f"--{k.replace('_', '-')}", str(v))]
-    from sirl.runs import training
-
-    step, calls = training.next_generation, []
+    step, calls = evolution.next_generation, []
 
     def stops_in_the_third(*order):
         calls.append(1)
@@ -151,7 +150,7 @@ def test_the_command_line_says_how_to_go_on_and_does(tmp_path, whole, capsys, mo
             raise KeyboardInterrupt
         return step(*order)
 
-    monkeypatch.setattr(training, "next_generation", stops_in_the_third)
+    monkeypatch.setattr(evolution, "next_generation", stops_in_the_third)
     assert main(["train", "CartPole-v1", "--out", str(path), *flags]) == 130
     assert f"to go on: sirl train --resume {path}" in capsys.readouterr().err
     assert main(["train", "--resume", str(path), "--workers", "1"]) == 0

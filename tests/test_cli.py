@@ -18,8 +18,8 @@ import sirl
 from conftest import TINY, TINY_FLAGS, Tiny
 from sirl.cli import main as cli
 from sirl.cli import progress
-from sirl.runs import training
 from sirl.runs.directory import read_config, read_history
+from sirl.search import evolution
 
 
 def test_training_from_the_first_line_to_the_last(sirl_command):
@@ -47,7 +47,7 @@ def test_training_from_the_first_line_to_the_last(sirl_command):
     )
     assert "next   sirl show runs/CartPole-v1-sirl-lb-0\n" in out
     assert {file.name for file in Path("runs/CartPole-v1-sirl-lb-0").iterdir()} == {
-        ".lock", "champion.json", "checkpoints", "config.toml", "history.jsonl",
+        ".lock", "champion.json", "checkpoints", "config.toml", "history.jsonl", "score.json",
     }  # fmt: skip
     assert read_config("runs/CartPole-v1-sirl-lb-0").settings.population == 20
     assert len(read_history("runs/CartPole-v1-sirl-lb-0")) == 2
@@ -79,7 +79,7 @@ def test_names_and_options_from_the_command_line(sirl_command, register):
     assert sirl_command("train", env, "--out", "run", *names, *TINY_FLAGS).code == 0
     policy = sirl.load("run")
     assert policy.task.features == ["height", "speed", "heat"]
-    assert policy.menu.names == ["brake", "go"]
+    assert policy.tree.leaves.menu.names == ["brake", "go"]
     # The run directory knows the options that its environment needs; a file alone does not.
     assert sirl_command("evaluate", "run", "--episodes", 2).code == 0
     assert "3 features against 2" in sirl_command("evaluate", "run/champion.json", "--episodes", 2).err
@@ -262,8 +262,8 @@ def test_stop_keeps_the_champion(sirl_command, register, monkeypatch):
             raise KeyboardInterrupt
         return real(state, problem, engine)
 
-    real = training.next_generation
-    monkeypatch.setattr(training, "next_generation", interrupted)
+    real = evolution.next_generation
+    monkeypatch.setattr(evolution, "next_generation", interrupted)
     code, _, err = sirl_command("train", register(Tiny), "--out", "run", *TINY_FLAGS, "--generations", 5)
     assert code == 130
     assert err == (
@@ -278,7 +278,7 @@ def test_memory_that_runs_out(refusal, register, monkeypatch):
     def hungry(*_):
         raise MemoryError
 
-    monkeypatch.setattr(training, "next_generation", hungry)
+    monkeypatch.setattr(evolution, "next_generation", hungry)
     assert "memory has run out: use a smaller --population" in refusal("train", register(Tiny), *TINY_FLAGS)
 
 

@@ -8,7 +8,7 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, Tiny
 from sirl.errors import EnvironmentFailure, SirlError
-from sirl.model.tree import FixedLeaves
+from sirl.model.leaves import FixedLeaves
 
 POLE = sirl.load("paper:InvertedPendulum")
 
@@ -88,7 +88,8 @@ def test_actions_beyond_the_bounds_of_another_task():
 
     policy = sirl.train(make, **TINY).champion
     policy = sirl.Policy(
-        policy.task, policy.menu, policy.tree._replace(leaves=FixedLeaves(np.full((policy.tree.n_leaves, 1), 2.0)))
+        policy.task,
+        policy.tree._replace(leaves=FixedLeaves(np.full((policy.tree.n_leaves, 1), 2.0), policy.tree.leaves.menu)),
     )
     assert sirl.evaluate(policy, make, episodes=1, workers=1).lengths == [10]
     with pytest.raises(SirlError, match=r"can't play make \(its actions leave the bounds \[-1.0\] to \[1.0\]\)"):

@@ -6,7 +6,7 @@ import pytest
 from sirl.config import Settings, preset_settings
 from sirl.errors import EnvironmentFailure
 from sirl.runs.training import Training, train
-from sirl.search.evolution import Champion, State, _replace
+from sirl.search.evolution import State, _replace
 from sirl.search.population import _rounds
 from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
 from sirl.simulators.mujoco.seeding import first_uniforms
@@ -108,10 +108,6 @@ def test_a_run_stops_when_its_champion_holds_the_goal_on_fresh_episodes():
     assert run.history[0].validation.episodes == 2 * 3 + 5
     run = train("CartPole-v1", stop_at=500.0, **TINY)
     assert not run.state.solved
-
-
-def test_a_champion_is_a_plain_record():
-    assert Champion._fields == ("tree", "generation", "individual", "training_score", "validation_score")
 
 
 def _explosive(monkeypatch, share):

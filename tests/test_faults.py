@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import sirl
 from conftest import TINY, Tiny
-from sirl.engine import processes
+from sirl.engine import local_engine, processes
 from sirl.engine.child import Child, DiedError
 from sirl.engine.processes import Processes
 from sirl.errors import EnvironmentFailure, SirlError
@@ -70,10 +70,11 @@ def test_output_that_goes_to_a_full_disk():
     assert done.stderr == "sirl: error: the system refuses (No space left on device): give it what it lacks.\n"
 
 
-def test_the_order_of_the_work_does_not_matter(run, monkeypatch):
-    engine_of = Training._make_engine
-    monkeypatch.setattr(Training, "_make_engine", lambda self: faults.Shuffled(engine_of(self), random.Random(1)))
-    again = sirl.train("CartPole-v1", **SMALL | {"workers": 3})
+def test_the_order_of_the_work_does_not_matter(run):
+    def engine(arena):
+        return faults.Shuffled(local_engine(arena, 3), random.Random(1))
+
+    again = sirl.train("CartPole-v1", **SMALL | {"engine": engine})
     assert again.champion.to_json() == run.champion.to_json()
 
 
@@ -188,7 +189,7 @@ def test_memory_does_not_pile_up():
 
 def test_a_checkpoint_of_the_papers_size_is_mostly_codons(tmp_path, run):
     state = run.state._replace(codons=np.zeros((500, 1000), np.int32), fitness=np.zeros(500))
-    checkpoints.save(tmp_path, state, run.champion, run.history * 1000, run.config.digest())
+    checkpoints.save(tmp_path, run.search, state, run.history * 1000, run.config.digest())
     assert next(tmp_path.iterdir()).stat().st_size < 1.2 * state.codons.nbytes
 
 
@@ -264,7 +265,7 @@ def test_a_mangled_checkpoint_whose_checksum_fits_loads_or_is_left_out(run, tmp_
     head, tail = data.draw(patches(ends[0])), data.draw(patches(ends[2]))
     (place / "00000001.ckpt").write_bytes(hostile.signed(head + ends[1] + tail))
     try:
-        found, warned = checkpoints.load_latest(place, run.config.digest(), run.problem)
+        found, warned = checkpoints.load_latest(place, run.config.digest(), run.search, run.task)
     except SirlError as error:
         assert str(error).isprintable()  # noqa: PT017 - either way is fine
     else:

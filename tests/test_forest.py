@@ -1,9 +1,13 @@
 import numpy as np
 import pytest
 
-from sirl.learning import q_learning as kernels
 from sirl.learning.forest import pack
-from sirl.model.tree import FixedLeaves, QLeaves, Tree
+from sirl.model.leaves import FixedLeaves, QLeaves
+from sirl.model.menu import Menu
+from sirl.model.tree import Tree
+from sirl.rollout.slots import walk_each
+
+MENU = Menu(np.arange(2), ["left", "right"])
 
 
 def random_tree(rng, n_splits, n_features=3):
@@ -22,13 +26,13 @@ def random_tree(rng, n_splits, n_features=3):
         else:
             n_leaves += 1
     weights = np.round(rng.uniform(-1, 1, (n_splits, n_features)), 1)
-    return Tree(weights, rng.uniform(-1, 1, n_splits), children, QLeaves(rng.uniform(-1, 1, (n_leaves, 2))))
+    return Tree(weights, rng.uniform(-1, 1, n_splits), children, QLeaves(rng.uniform(-1, 1, (n_leaves, 2)), MENU))
 
 
 @pytest.fixture
 def trees():
     rng = np.random.default_rng(0)
-    lone_leaf = Tree(np.zeros((0, 3)), np.zeros(0), np.zeros((0, 2), np.int32), FixedLeaves(np.zeros(1)))
+    lone_leaf = Tree(np.zeros((0, 3)), np.zeros(0), np.zeros((0, 2), np.int32), FixedLeaves(np.zeros(1), MENU))
     return [random_tree(rng, n) for n in (1, 2, 9)] + [lone_leaf] + [random_tree(rng, n) for n in (30, 1)]
 
 
@@ -36,7 +40,7 @@ def test_packed_trees_walk_as_they_do_alone(trees):
     forest = pack(trees)
     states = np.random.default_rng(1).normal(size=(200, 3))
     for index, tree in enumerate(trees):
-        leaves = kernels.walk_each(forest, np.full(200, index), states)
+        leaves = walk_each(forest, np.full(200, index), states)
         np.testing.assert_array_equal(leaves - forest.first_leaf[index], tree.walk(states))
 
 

@@ -5,10 +5,9 @@ import pytest
 import plain
 from sirl.config import Settings
 from sirl.keys import Stream, root
-from sirl.model.task import describe
-from sirl.model.tree import FixedLeaves
 from sirl.search.genome import first_population
 from sirl.search.grammar import make_grammar, translate
+from sirl.simulators.spaces import describe
 
 
 def task(n_features=4, low=-np.inf, high=np.inf):
@@ -24,7 +23,7 @@ def population(settings, seed=0):
 
 def nested(forest, index):
     """A tree of a forest as the plain implementation writes it."""
-    tree = forest.tree(index, FixedLeaves(np.zeros(0)))
+    tree = forest.tree(index, None)
 
     def node(at):
         if at < 0:

@@ -1,13 +1,11 @@
-"""One contract for every simulator; MuJoCo bit by bit against Gymnasium; environments that misbehave."""
+"""One contract for every simulator; environments that misbehave."""
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -16,18 +14,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from mujoco.batch import Batch
 
 import sirl
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.learning.forest import pack
-from sirl.rollout import phases
-from sirl.rollout.work import Arena, PlayOrder
+from sirl.rollout.lockstep import LockstepArena
+from sirl.rollout.work import PlayOrder
 from sirl.simulators import Simulator, gymnasium
 from sirl.simulators.envpool import EnvPoolSimulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
-from sirl.simulators.mujoco.lockstep import MujocoSimulator
-from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
 
 # ---------------------------------------------------------------------------------------------- contract
 
@@ -57,8 +52,6 @@ def discrete_actions(n_actions: int) -> np.ndarray:
 
 # name: (make a simulator of n slots and a time limit, one episode's actions)
 CONTRACT: dict[str, tuple[Callable[..., Simulator], np.ndarray]] = {
-    "mujoco": (partial(MujocoSimulator, "Reacher-v4"), box_actions(2)),
-    "mujoco-falls": (partial(MujocoSimulator, "Hopper-v4"), box_actions(3)),
     "gymnasium-discrete": (partial(gymnasium_simulator, "CartPole-v1"), discrete_actions(2)),
     "gymnasium-box": (partial(gymnasium_simulator, "Hopper-v4"), box_actions(3)),
     "gymnasium-one-hot": (partial(gymnasium_simulator, "FrozenLake-v1"), discrete_actions(4)),
@@ -198,106 +191,23 @@ def test_close_twice(contract):
     simulator.close()
 
 
-# -------------------------------------------------------------------------- MuJoCo is bit-equal to Gymnasium
-
-
-def continuous(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    return rng.uniform(-1, 1, shape).astype(np.float32)
-
-
-def gentle(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Float64, and so small that hopper and walker fall later and faster."""
-    return rng.uniform(-0.05, 0.05, shape)
-
-
-def assert_bit_equal(env_id: str, seeds: np.ndarray, act: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Play whole episodes on both sides, actions given by ``act(observations)``; their lengths (n,)."""
-    live = np.arange(len(seeds), dtype=np.int32)
-    simulator = MujocoSimulator(env_id, len(seeds))
-    environments = [make_environment(env_id) for _ in seeds]
-    observations = simulator.reset(live, seeds)
-    starts = [env.reset(seed=int(seed))[0] for env, seed in zip(environments, seeds, strict=True)]
-    assert observations.tobytes() == np.stack(starts).tobytes()
-    lengths = np.zeros(len(seeds), int)
-    while live.size:
-        actions = act(observations)
-        step = simulator.step(live, actions)
-        theirs = [environments[slot].step(action) for slot, action in zip(live, actions, strict=True)]
-        expected_observations, rewards, terminated, truncated, _ = zip(*theirs, strict=True)
-        assert step.observations.tobytes() == np.stack(expected_observations).tobytes()
-        assert step.rewards.tobytes() == np.array(rewards, np.float64).tobytes()
-        assert step.terminated.tolist() == list(terminated)
-        assert step.truncated.tolist() == list(truncated)
-        lengths[live] += 1
-        going = ~(step.terminated | step.truncated)
-        live, observations = live[going], step.observations[going]
-    return lengths
-
-
-@pytest.mark.parametrize("draw", [menu, continuous, gentle])
-@pytest.mark.parametrize("env_id", SUPPORTED)
-def test_bit_equal_to_gymnasium(env_id, draw):
-    rng = np.random.default_rng(3)
-    slow = env_id in ("Swimmer-v4", "HalfCheetah-v4")  # these never end early
-    seeds = rng.integers(0, 2**63, 1 if slow else 8)
-    size = make_environment(env_id).action_space.shape[0]
-    lengths = assert_bit_equal(env_id, seeds, lambda observations: draw(rng, (len(observations), size)))
-    if slow:
-        assert lengths.tolist() == [1000]
-
-
-def test_bit_equal_up_to_the_time_limit_of_a_task_that_can_fail():
-    def balance(observations: np.ndarray) -> np.ndarray:
-        return np.clip(observations @ [[1.0], [20.0], [1.5], [3.0]], -3, 3).astype(np.float32)
-
-    lengths = assert_bit_equal("InvertedPendulum-v4", SEEDS[:2], balance)
-    assert lengths.tolist() == [1000, 1000]
-
-
 # ---------------------------------------------------------------------------------------- MuJoCo diverges
 
 
-def test_divergence_ends_an_episode_and_leaves_no_log(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    hopper = SUPPORTED["Hopper-v4"]
-
-    def starts(model: Any, seeds: np.ndarray) -> np.ndarray:
-        rows = draw_starts(hopper, model, seeds)
-        rows[np.isin(seeds, [3, 5]), model.nq :] = 1e200
-        return rows
-
-    monkeypatch.setitem(SUPPORTED, "Hopper-v4", replace(hopper, starts=starts))
-    simulator = MujocoSimulator("Hopper-v4", 8)
-    everyone = np.arange(8, dtype=np.int32)
-    actions = np.zeros((8, 3))
-    simulator.reset(everyone, np.arange(8))
-    step = simulator.step(everyone, actions)
-    assert np.flatnonzero(step.broken).tolist() == [3, 5]
-    assert step.terminated[[3, 5]].all()
-    assert np.isfinite(step.observations).all()
-    assert np.isfinite(step.rewards).all()
-    assert simulator.step(slots(0, 7), actions[:2]).broken is None  # their neighbours are well
-
-    simulator.reset(everyone, np.arange(8, 16))
-    assert simulator.step(everyone, actions).broken is None, "a reset mends it"
-    actions[6] = np.nan
-    step = simulator.step(everyone, actions)
-    assert np.flatnonzero(step.broken).tolist() == [6]
-    assert np.isfinite(step.rewards).all()
-    assert os.listdir() == []
-    assert capfd.readouterr() == ("", "")
-
-
-def test_divergence_on_gymnasium_is_told_at_the_end_of_the_episode():
-    """MuJoCo sets the state back and goes on; Gymnasium does not look at its warnings."""
+def test_divergence_ends_an_episode():
+    """MuJoCo sets the state back and goes on, and Gymnasium does not look at its warnings."""
     simulator = gymnasium_simulator("Hopper-v5", 2, max_steps=3)
     simulator.reset(slots(0, 1), np.arange(2))
     simulator._environments[1].unwrapped.data.qvel[:] = 1e200
     actions = np.zeros((2, 3), np.float32)
-    ends = [simulator.step(slots(0, 1), actions).broken for _ in range(3)]
-    assert any(broken is not None and broken.tolist() == [False, True] for broken in ends)
+    step = simulator.step(slots(0, 1), actions)
+    assert step.broken.tolist() == [False, True]
+    assert step.terminated.tolist() == [False, True]
+    assert (step.observations[1] == 0).all()
+    assert step.rewards[1] == 0
+    assert simulator.step(slots(0), actions[:1]).broken is None, "its neighbour is well"
     simulator.reset(slots(1), np.arange(1))
-    assert [simulator.step(slots(1), actions[:1]).broken for _ in range(3)] == [None] * 3
+    assert [simulator.step(slots(1), actions[:1]).broken for _ in range(3)] == [None] * 3, "a reset mends it"
 
 
 def test_mujoco_in_gymnasium_leaves_no_log(tmp_path, monkeypatch, capfd):
@@ -308,24 +218,6 @@ def test_mujoco_in_gymnasium_leaves_no_log(tmp_path, monkeypatch, capfd):
     assert any(warning.number for warning in environment.unwrapped.data.warning)
     assert os.listdir() == []
     assert capfd.readouterr() == ("", "")
-
-
-def test_closing_frees_the_physics():
-    def n_batches() -> int:
-        gc.collect()
-        return sum(issubclass(type(thing), Batch) for thing in gc.get_objects())
-
-    before = n_batches()
-    simulator = MujocoSimulator("Reacher-v4", 4)
-    simulator.reset(slots(0, 1), SEEDS[:2])
-    assert n_batches() == before + 1
-    simulator.close()
-    assert n_batches() == before
-
-
-def test_unsupported_id():
-    with pytest.raises(SirlError, match="did you mean 'Hopper-v4'"):
-        MujocoSimulator("Hopper-v5", 1)
 
 
 # ------------------------------------------------------------------------------- environments that misbehave
@@ -605,9 +497,10 @@ def test_envpool_computes_what_gymnasium_does(env_id, n_actions):
 def test_the_papers_lander_lands_on_envpool_too():
     """It scores 271 on Gymnasium, with a spread of 25."""
     policy = sirl.load("paper:LunarLander")
-    actions = policy.tree.leaves.actions(policy.menu)
-    order = PlayOrder(pack([policy.tree]), actions, np.arange(30)[None])
-    assert phases.play(Arena(EnvPoolSimulator("LunarLander-v3", 30), policy.menu.values), order).returns.mean() > 250
+    law = policy.tree.leaves.law()
+    order = PlayOrder(pack([policy.tree]), law, np.arange(30)[None])
+    arena = LockstepArena(EnvPoolSimulator("LunarLander-v3", 30), policy.task)
+    assert arena.play(order).returns.mean() > 250
 
 
 @needs_envpool

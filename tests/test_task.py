@@ -8,7 +8,8 @@ from gymnasium import spaces
 from conftest import Tiny
 from sirl.config import Settings
 from sirl.errors import SirlError
-from sirl.model.task import describe, make_menu
+from sirl.model.menu import make_menu
+from sirl.simulators.spaces import describe
 
 
 def task_of(observation=None, action=None, env_id="Tiny-v0", **names):

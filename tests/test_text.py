@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 import sirl
-from sirl.model.task import Menu
+from conftest import Tiny
+from sirl.model.leaves import QLeaves
+from sirl.model.menu import Menu
 from sirl.model.text import draw_tree, rules
-from sirl.model.tree import QLeaves, Tree
+from sirl.model.tree import Tree
+from sirl.simulators.spaces import describe
 from test_tree import random_tree
 
 MENU = Menu(np.array([0, 1]), ["left", "right"])
-FEATURES = ["x", "speed"]
+TASK = describe(Tiny(), "Tiny-v0", ["x", "speed"], MENU.names)
 
 
 def test_a_tree_as_it_is_drawn():
@@ -20,9 +23,9 @@ def test_a_tree_as_it_is_drawn():
         np.array([[2.0, -0.5], [0.0, 1.0], [0.0, 0.0]]),
         np.array([1.0, -0.0, 0.123456]),
         np.array([[1, 2], [~0, ~1], [~2, ~3]], dtype=np.int32),
-        QLeaves(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])),
+        QLeaves(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), MENU),
     )
-    assert draw_tree(tree, FEATURES, MENU).splitlines() == [
+    assert draw_tree(tree, TASK).splitlines() == [
         "if 2·x - 0.5·speed < 1",
         "├─ yes if speed < 0",
         "│      ├─ yes → left",
@@ -31,7 +34,7 @@ def test_a_tree_as_it_is_drawn():
         "       ├─ yes → left",
         "       └─ no  → right",
     ]
-    assert rules(tree, FEATURES, MENU).splitlines() == [
+    assert rules(tree, TASK).splitlines() == [
         "A:  2·x - 0.5·speed < 1",
         "B:  speed < 0",
         "C:  0 < 0.1235",
@@ -45,15 +48,15 @@ def test_a_tree_as_it_is_drawn():
 
 def test_a_tree_without_conditions():
     tree = random_tree(0, 2, 2, np.random.default_rng(0))
-    assert draw_tree(tree, FEATURES, MENU) in ("always left", "always right")
-    assert rules(tree, FEATURES, MENU) == draw_tree(tree, FEATURES, MENU)
+    assert draw_tree(tree, TASK) in ("always left", "always right")
+    assert rules(tree, TASK) == draw_tree(tree, TASK)
 
 
 @pytest.mark.parametrize("n_splits", [1, 30, 800])
 def test_every_leaf_is_drawn_and_has_a_rule(n_splits):
     tree = random_tree(n_splits, 2, 2, np.random.default_rng(n_splits))
-    drawn, told = draw_tree(tree, FEATURES, MENU), rules(tree, FEATURES, MENU)
-    labels = [tree.leaves.label(leaf, MENU) for leaf in range(n_splits + 1)]
+    drawn, told = draw_tree(tree, TASK), rules(tree, TASK)
+    labels = [tree.leaves.label(leaf, TASK) for leaf in range(n_splits + 1)]
     assert re.findall(r"→ (\w+)", drawn) == labels
     assert re.findall(r"^if .*: (\w+)$", told, re.MULTILINE) == labels
     assert len(set(re.findall(r"^(\w+):", told, re.MULTILINE))) == n_splits

@@ -61,5 +61,5 @@ def test_cartpole_is_learned(seed):
 @pytest.mark.parametrize("menu", ["one-joint", "joint"])
 def test_both_menus_train_on_several_joints(menu):
     run = sirl.train("Swimmer-v4", menu=menu, bins=3, max_steps=50, **SMALL)
-    assert len(run.champion.menu.values) == (6 if menu == "one-joint" else 9)
+    assert len(run.champion.tree.leaves.menu.values) == (6 if menu == "one-joint" else 9)
     assert run.history[-1].individual.steps == run.history[-1].individual.episodes * 50

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from sirl.model.task import Menu
-from sirl.model.tree import FixedLeaves, QLeaves, Tree, simplify
+from sirl.model.leaves import FixedLeaves, QLeaves
+from sirl.model.menu import Menu
+from sirl.model.tree import Tree, simplify
 
 
-def random_tree(n_splits, n_features, n_actions, rng):
+def random_tree(n_splits, n_features, n_actions, rng, menu=None):
     """A tree of random shape; splits and leaves are numbered in pre-order, as everywhere."""
     children = np.zeros((n_splits, 2), dtype=np.int32)
     counts = [0, 0]  # splits, leaves
@@ -24,7 +25,9 @@ def random_tree(n_splits, n_features, n_actions, rng):
 
     grow(n_splits)
     weights = rng.integers(-3, 4, (n_splits, n_features)) / 2
-    return Tree(weights, rng.normal(size=n_splits), children, QLeaves(rng.normal(size=(n_splits + 1, n_actions))))
+    menu = menu or Menu(np.arange(n_actions), ["left", "right", *(f"a{i}" for i in range(2, n_actions))][:n_actions])
+    leaves = QLeaves(rng.normal(size=(n_splits + 1, n_actions)), menu)
+    return Tree(weights, rng.normal(size=n_splits), children, leaves)
 
 
 def by_hand(tree, observation):
@@ -45,7 +48,7 @@ def test_walk(n_splits):
 
 
 def test_an_observation_on_the_threshold_goes_to_no():
-    tree = Tree(np.ones((1, 1)), np.array([0.5]), np.array([[~0, ~1]], dtype=np.int32), FixedLeaves(np.zeros(2)))
+    tree = Tree(np.ones((1, 1)), np.array([0.5]), np.array([[~0, ~1]], dtype=np.int32), FixedLeaves(np.zeros(2), MENU))
     np.testing.assert_array_equal(tree.walk(np.array([[0.4999], [0.5], [np.nan]])), [0, 1, 1])
 
 
@@ -60,13 +63,14 @@ def test_depth_and_preorder():
 
 def test_what_leaves_do():
     menu = Menu(np.array([10, 20, 30]), ["ten", "twenty", "thirty"])
-    learned = QLeaves(np.array([[0.0, 2.0, 1.0], [3.0, 3.0, 0.0]]))
-    np.testing.assert_array_equal(learned.actions(menu), [20, 10])
-    assert [learned.label(leaf, menu) for leaf in (0, 1)] == ["twenty", "ten"]
-    fixed = FixedLeaves(np.array([30.0, 10.0]))
-    np.testing.assert_array_equal(fixed.actions(menu), [30, 10])
-    assert fixed.actions(menu).dtype == menu.values.dtype
-    assert fixed.label(0, menu) == "thirty"
+    learned = QLeaves(np.array([[0.0, 2.0, 1.0], [3.0, 3.0, 0.0]]), menu)
+    which, seen = np.array([1, 0, 1]), np.zeros((3, 1))
+    np.testing.assert_array_equal(learned.act(which, seen), [10, 20, 10])
+    assert [learned.label(leaf, None) for leaf in (0, 1)] == ["twenty", "ten"]
+    fixed = FixedLeaves(np.array([30.0, 10.0]), menu)
+    np.testing.assert_array_equal(fixed.act(which, seen), [10, 30, 10])
+    assert fixed.act(which, seen).dtype == menu.values.dtype
+    assert fixed.label(0, None) == "thirty"
 
 
 MENU = Menu(np.arange(2), ["left", "right"])
@@ -76,7 +80,9 @@ def tree_of(splits, choices):
     """A tree from (weights, threshold, children) rows, and the action of each leaf."""
     weights, thresholds, children = zip(*splits, strict=True)
     q_values = np.eye(2)[choices]
-    return Tree(np.array(weights, float), np.array(thresholds, float), np.array(children, np.int32), QLeaves(q_values))
+    return Tree(
+        np.array(weights, float), np.array(thresholds, float), np.array(children, np.int32), QLeaves(q_values, MENU)
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,9 +99,7 @@ def tree_of(splits, choices):
 )
 def test_simplify_leaves_out_what_changes_nothing(splits, choices, n_leaves):
     tree = tree_of(splits, choices)
-    simple = simplify(tree, MENU)
+    simple = simplify(tree)
     states = np.random.default_rng(0).uniform(-1, 1.5, (300, 2))
-    np.testing.assert_array_equal(
-        simple.leaves.actions(MENU)[simple.walk(states)], tree.leaves.actions(MENU)[tree.walk(states)]
-    )
+    np.testing.assert_array_equal(simple.act(states), tree.act(states))
     assert simple.n_leaves == len(simple.leaves.q_values) == n_leaves

@@ -1,4 +1,4 @@
-"""A rehearsal compiles all that trees need to play and learn, so that nothing of it is left when a run begins."""
+"""A warm-up compiles all that trees need to play and learn, so that nothing of it is left when a run begins."""
 
 import json
 import subprocess
@@ -9,25 +9,23 @@ import pytest
 SCRIPT = """
 import json, sys
 import sirl
-from sirl.learning import deferred as catching_up
-from sirl.rollout import compiled as episodes
+from sirl.learning import deferred, q_learning, voting
+from sirl.rollout import acting, slots
+from sirl.rollout import compiled as loops_of_episodes
 from sirl.search import grammar
-from sirl.learning import q_learning as kernels
-from sirl.learning import voting
-from sirl.rollout.warm_up import rehearse
 
 def compiled():
-    modules = (catching_up, episodes, grammar, kernels, voting)
+    modules = (acting, deferred, loops_of_episodes, grammar, q_learning, slots, voting)
     loops = [loop for module in modules for loop in vars(module).values() if hasattr(loop, "nopython_signatures")]
     return sorted({f"{loop.__name__}{signature}" for loop in loops for signature in loop.nopython_signatures})
 
 run = sirl.Training(sys.argv[1], workers=1, **json.loads(sys.argv[2]))
 with run._make_engine() as engine:
-    rehearse(run.problem, engine)
-rehearsed = compiled()
+    run.search.warm_up(engine)
+warm = compiled()
 for _ in run.generations():
     pass
-print(json.dumps([rehearsed, compiled()]))
+print(json.dumps([warm, compiled()]))
 """
 SMALL = {
     "population": 6,
@@ -53,6 +51,6 @@ def test_nothing_is_left_to_compile(env, settings):
     """In a process of its own, in which nothing else has been compiled."""
     command = [sys.executable, "-c", SCRIPT, env, json.dumps(SMALL | settings)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    rehearsed, used = json.loads(output)
-    assert rehearsed
-    assert used == rehearsed
+    warm, used = json.loads(output)
+    assert warm
+    assert used == warm

@@ -22,12 +22,6 @@ from sirl.errors import SirlError, did_you_mean
 Method = Literal["sirl-lb", "sirl-sb", "eldt"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-# What a run takes besides its settings; its result depends on the seed alone.
-Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Workers = Annotated[int, Meta(ge=1, le=1024)] | None
-HangLimit = Annotated[float, Meta(gt=0)] | None
-CheckpointMinutes = Annotated[float, Meta(ge=0)]
-Episodes = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxSteps = Annotated[int, Meta(ge=1, le=10_000_000)] | None
 
 
@@ -73,8 +67,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         float, _setting(_EVOLUTION, "chance that a codon of a mutated individual changes", ge=0, le=1)
     ] = 0.05
     replacement: Annotated[
-        Literal["elitist", "generational"],
-        _setting(_EVOLUTION, "offspring i replaces individual i if strictly better (elitist), or always"),
+        Literal["elitist", "re-evaluated", "generational"],
+        _setting(
+            _EVOLUTION,
+            "offspring i replaces individual i if strictly better (elitist), the same after both are evaluated "
+            "(re-evaluated, at twice the cost), or always (generational)",
+        ),
     ] = "elitist"
 
     luck: Annotated[
@@ -154,7 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
 
     def __post_init__(self) -> None:
-        for name, kind in _field_types().items():
+        for name, kind in field_types(Settings).items():
             msgspec.structs.force_setattr(self, name, checked(name, getattr(self, name), kind))
         if self.population * self.genotype_length > _MOST_CODONS:
             raise SirlError(
@@ -218,8 +216,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def _field_types() -> dict[str, Any]:
-    return get_type_hints(Settings, include_extras=True)
+def field_types(record: type[msgspec.Struct]) -> dict[str, Any]:
+    """What each field of a record takes, with its text and bounds."""
+    return get_type_hints(record, include_extras=True)
 
 
 def checked(name: str, value: Any, kind: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import binding
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parent
@@ -40,6 +40,28 @@ def part(function: _Function) -> _Function:
     tenth of the time to compile.
     """
     return register_jitable(no_cfunc_wrapper=True, no_cpython_wrapper=True)(function)
+
+
+def implemented(function: Callable[..., Any]) -> Callable[[type], Callable[[_Function], _Function]]:
+    """Let compiled code choose what ``function`` does by the type of its first argument, a NamedTuple of arrays.
+
+    Returns:
+        A decorator: ``@decorator(Kind)`` makes a function of the same arguments what is done for that kind.
+    """
+    kinds: dict[Any, Callable[..., Any]] = {}
+
+    @overload(function, strict=False)
+    def choose(first: Any, *_: Any) -> Callable[..., Any] | None:
+        return kinds.get(getattr(first, "instance_class", None))
+
+    def implement(kind: type) -> Callable[[_Function], _Function]:
+        def register(implementation: _Function) -> _Function:
+            kinds[kind] = implementation
+            return implementation
+
+        return register
+
+    return implement
 
 
 def is_kept(name: str) -> bool:

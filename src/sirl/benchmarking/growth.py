@@ -81,8 +81,8 @@ def measure_generation(**settings: Any) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "CPU seconds": cpu,
-        "individual": sum(call.seconds for call in watched.calls if call.function.__name__ == "refine"),
-        "collaborative": sum(call.seconds for call in watched.calls if call.function.__name__ == "collaborate"),
+        "individual": sum(call.seconds for call in watched.calls if call.function.__name__ == "individual"),
+        "collaborative": sum(call.seconds for call in watched.calls if call.function.__name__ == "collaborative"),
         "outside": seconds - sum(call.seconds for call in watched.calls),
         "steps": summary.individual.steps + summary.collaborative.steps + summary.validation.steps,
         "memory, MB": peak_memory(),

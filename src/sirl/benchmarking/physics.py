@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from sirl.benchmarking.measure import Effort, Table, Time, rate, speedup, take_turns, time_of
-from sirl.benchmarking.tapes import random_tape, replay_all
+from sirl.benchmarking.tapes import SLOTS, random_tape, replay_all
 from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.search.evolution import first_state
-from sirl.simulators.environments import SLOTS
 
-PHASES = {"refine": "individual", "collaborate": "collaborative"}
+PHASES = ("individual", "collaborative")
 _WORKERS = (1, 2)
 _EPISODES: dict[str, tuple[int, int, int | None]] = {
     "InvertedPendulum-v4": (10, 200, None),
@@ -29,7 +28,7 @@ _QUICK_STEPS = 30
 
 
 _RAW_NOTE = (
-    f"`mujoco.batch.Batch` alone, {SLOTS['mujoco']} simulations in lockstep, frame skip included: episodes with "
+    f"`mujoco.batch.Batch` alone, {SLOTS} simulations in lockstep, frame skip included: episodes with "
     "uniformly random actions, that start and end as the task says."
 )
 _PHASES_NOTE = (
@@ -65,7 +64,7 @@ def raw_physics(effort: Effort) -> Iterator[Table]:
     for env_id in MUJOCO:
         bench = Bench.of(env_id)
         steps = round(20_000 * effort.scale)
-        tapes = [random_tape(env_id, SLOTS["mujoco"], steps, seed) for seed in _WORKERS]
+        tapes = [random_tape(bench.recipe, steps, seed) for seed in _WORKERS]
         with ExitStack() as stack:
             engines = {str(n): stack.enter_context(bench.raw_engine(n, tapes)) for n in _WORKERS}
             sides = {name: partial(replay_all, engine, range(len(tapes))) for name, engine in engines.items()}
@@ -88,7 +87,7 @@ def phases(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) -
     workers: list[dict[str, Any]] = []
     for env_id in env_ids:
         times, steps = _measure(Bench.of(env_id, **settings_for(env_id, effort) | settings), effort.repetitions)
-        for phase in PHASES.values():
+        for phase in PHASES:
             for n in _WORKERS:
                 ours, raw = times[f"{phase} {n}"], times[f"raw {phase} {n}"]
                 rows.append(
@@ -123,10 +122,10 @@ def _measure(bench: Bench, repetitions: int) -> tuple[dict[str, list[Time]], dic
             engine = stack.enter_context(bench.engine(n))
             ours = bench.first_generation(engine)
             for call in bench.recorded(first_state(bench.problem), n):
-                name = call.function.__name__
-                if name not in PHASES:
+                phase = call.function.__name__
+                if phase not in PHASES:
                     continue
-                phase, orders = PHASES[name], ours[name].orders
+                orders = ours[phase].orders
                 raw_engine = stack.enter_context(bench.raw_engine(n, call.tapes))
                 steps[phase] = sum(tape.steps for tape in call.tapes)
                 sides[f"{phase} {n}"] = partial(time_of, partial(engine.map, call.function, orders), n)

@@ -15,10 +15,12 @@ from sirl.benchmarking.tapes import Tape
 from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.errors import SirlError
 from sirl.jit import compiled
-from sirl.rollout.work import Arena
+from sirl.rollout.arena import Arena
+from sirl.rollout.compiled import CompiledArena
 from sirl.search.evolution import first_state
 from sirl.simulators.mujoco.library import call_with_two
-from sirl.simulators.mujoco.world import Controls, Direct, World, advance, begin
+from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts, load_model
+from sirl.simulators.mujoco.world import World, advance, begin
 
 _NOTE = (
     "Per cent of a phase's time on one worker. The same episodes are played three times in turns, in a compiled loop "
@@ -50,7 +52,7 @@ class _Script(NamedTuple):
 
 
 @compiled
-def _simulate(world: World, controls: Controls, starts: Any, lengths: Any, physics_only: bool) -> None:
+def _simulate(world: World, controls: Any, starts: Any, lengths: Any, physics_only: bool) -> None:
     """Play episodes without trees; ``physics_only``: without what a task lays over the steps of its physics."""
     physics, taken = world.physics, 0
     for episode in range(len(lengths)):
@@ -58,16 +60,19 @@ def _simulate(world: World, controls: Controls, starts: Any, lengths: Any, physi
         for k in range(taken, taken + lengths[episode]):
             if physics_only:
                 for j in range(len(physics.ctrl)):
-                    physics.ctrl[j] = controls.values[k, j]
+                    physics.ctrl[j] = controls[k, j]
                 for _ in range(physics.frame_skip):
                     call_with_two(physics.step, physics.model, physics.data)
             else:
-                advance(world, controls, k)
+                for j in range(len(world.control)):
+                    world.control[j] = controls[k, j]
+                advance(world)
         taken += lengths[episode]
 
 
-def _without_trees(direct: Direct, script: _Script, physics_only: bool) -> None:
-    _simulate(direct.world, direct.controls(script.actions), direct.starts(script.seeds), script.lengths, physics_only)
+def _without_trees(arena: CompiledArena, env_id: str, script: _Script, physics_only: bool) -> None:
+    starts = draw_starts(SUPPORTED[env_id], load_model(env_id), script.seeds)
+    _simulate(arena.world, script.actions, starts, script.lengths, physics_only)
 
 
 def _run(function: Any, orders: Any, arena: Arena) -> None:
@@ -81,7 +86,7 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
     for env_id in env_ids:
         bench = Bench.of(env_id, **settings_for(env_id, effort) | settings)
         arena = bench.arena_recipe()
-        if arena.direct is None:
+        if not isinstance(arena, CompiledArena):
             raise SirlError("a profile needs MuJoCo's library, which is not in its package: leave this section out.")
         for call in bench.recorded(first_state(bench.problem), 1):
             if call.function.__name__ not in PHASES:
@@ -89,15 +94,15 @@ def profile(effort: Effort, env_ids: tuple[str, ...] = MUJOCO, **settings: Any) 
             script = _Script.of(call.tapes)
             sides = {
                 "phase": partial(_run, call.function, call.orders, arena),
-                "no trees": partial(_without_trees, arena.direct, script, False),
-                "physics": partial(_without_trees, arena.direct, script, True),
+                "no trees": partial(_without_trees, arena, env_id, script, False),
+                "physics": partial(_without_trees, arena, env_id, script, True),
             }
             times = take_turns({name: partial(time_of, side) for name, side in sides.items()}, effort.repetitions)
             phase, no_trees, physics = (min(t.wall for t in times[name]) for name in sides)
             rows.append(
                 {
                     "task": env_id,
-                    "phase": PHASES[call.function.__name__],
+                    "phase": call.function.__name__,
                     "seconds": phase,
                     "physics": 100 * physics / phase,
                     "rules": 100 * (no_trees - physics) / phase,

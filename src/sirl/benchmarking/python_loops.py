@@ -53,9 +53,9 @@ def _against_bare(
     bench, recorded = Bench.of(env_id, simulator, **settings), Bench.of(env_id, **settings)
     with ExitStack() as stack:
         engine = stack.enter_context(bench.engine(workers))
-        call = bench.first_generation(engine)["refine"]
+        call = bench.first_generation(engine)["individual"]
         results = engine.map(call.function, call.orders)
-        with recorded.engine(1) as recording:
+        with recorded.recording_engine() as recording:
             tapes = record(recording, call.function, call.orders[:1])[1]
         episodes = _some(tapes[0].episodes(), _BARE_STEPS * effort.scale)
         of = (bench.recipe, call.orders[0].forest, episodes)
@@ -158,7 +158,7 @@ def _against_plain(plain: SimpleNamespace, env_id: str, effort: Effort) -> dict[
     bench = Bench.of(env_id, **settings_for(env_id, effort))
     env = bench.recipe()
     with bench.engine(1) as engine:
-        call = bench.first_generation(engine)["collaborate"]
+        call = bench.first_generation(engine)["collaborative"]
         results = engine.map(call.function, call.orders)
         order: CollaborativeOrder = call.orders[0]
         settings = bench.problem.settings.replace(collaborative_copies=1, collaborative_iterations=2)
@@ -166,7 +166,7 @@ def _against_plain(plain: SimpleNamespace, env_id: str, effort: Effort) -> dict[
         steps: list[int] = []
 
         def play_plain() -> Time:
-            trees = plain_trees(plain, order.forest, order.knowledge.q_values.tolist())  # they learn: fresh each time
+            trees = plain_trees(plain, order.forest, order.table.q_values.tolist())  # they learn: fresh each time
             play = partial(plain.collaborative_phase, env, trees, menu, settings, int(order.key), weights)
             return time_of(lambda: steps.append(play()))
 

@@ -15,24 +15,28 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
-from numpy.typing import NDArray
 
+from sirl.arrays import Actions, Floats, Seeds
 from sirl.benchmarking.measure import Time, time_of
 from sirl.engine import Engine
-from sirl.rollout.work import Arena
-from sirl.simulators import Ids, Simulator, Step
+from sirl.model.task import Task
+from sirl.rollout.arena import Arena
+from sirl.rollout.lockstep import LockstepArena
+from sirl.simulators import Ids, Step
+from sirl.simulators.environments import Recipe
+from sirl.simulators.gymnasium import GymnasiumSimulator
 from sirl.simulators.mujoco.library import stop_timers
-from sirl.simulators.mujoco.lockstep import MujocoSimulator
-from sirl.simulators.mujoco.rules import SUPPORTED, load_model, silence_mujoco
+from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts, load_model, silence_mujoco
 
-Floats = NDArray[np.float64]
+SLOTS = 128
+"""Simulations in lockstep: raw physics shares what a call costs by as many."""
 
 
 class Start(NamedTuple):
     """Episodes begin in some slots."""
 
     ids: Ids
-    seeds: NDArray[np.int64]
+    seeds: Seeds
     qpos: Floats
     """(n, nq) where MuJoCo computes the episodes, else (0, 0)."""
     qvel: Floats
@@ -43,7 +47,7 @@ class Move(NamedTuple):
     """Some slots advance."""
 
     ids: Ids
-    actions: NDArray[Any]
+    actions: Actions
     """(n, *action_shape)"""
 
 
@@ -70,44 +74,47 @@ class Tape(NamedTuple):
         return found
 
 
-class Recorder:
-    """A simulator that keeps a tape."""
+class Recorder(GymnasiumSimulator):
+    """Gymnasium in lockstep, with the bits of compiled loops, and a tape that runs along."""
 
-    def __init__(self, simulator: Simulator):
-        self.simulator = simulator
-        self.n_slots = simulator.n_slots
+    def __init__(self, recipe: Recipe, max_steps: int | None):
+        super().__init__(recipe, SLOTS, max_steps, name=recipe.name)
+        self.env_id = recipe.name
+        self.model = load_model(recipe.name) if recipe.name in SUPPORTED else None
         self.events: list[Start | Move] = []
-        self.steps = 0
 
-    def expect(self, seeds: NDArray[np.int64]) -> None:
-        """See `Simulator.expect`."""
-        self.simulator.expect(seeds)
-
-    def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> Floats:
+    def reset(self, ids: Ids, seeds: Seeds) -> Floats:
         """See `Simulator.reset`."""
-        observations = self.simulator.reset(ids, seeds)
-        qpos, qvel = self._states(ids)
+        qpos = qvel = np.zeros((0, 0))
+        if self.model is not None:
+            qpos, qvel = np.split(draw_starts(SUPPORTED[self.env_id], self.model, seeds), [self.model.nq], axis=1)
         self.events.append(Start(ids.copy(), seeds.copy(), qpos, qvel))
-        return observations
+        return super().reset(ids, seeds)
 
-    def step(self, ids: Ids, actions: NDArray[Any]) -> Step:
+    def step(self, ids: Ids, actions: Actions) -> Step:
         """See `Simulator.step`."""
         self.events.append(Move(ids.copy(), actions.copy()))
-        self.steps += len(ids)
-        return self.simulator.step(ids, actions)
+        return super().step(ids, actions)
 
-    def close(self) -> None:
-        """See `Simulator.close`."""
-        self.simulator.close()
+    def take_tape(self) -> Tape:
+        """What was recorded since the last one."""
+        events, self.events = self.events, []
+        steps = sum(len(event.ids) for event in events if isinstance(event, Move))
+        return Tape(events, steps, self._positions())
 
-    def tape(self) -> Tape:
-        """What was recorded."""
-        return Tape(self.events, self.steps, self._states(np.arange(self.n_slots, dtype=np.int32))[0])
+    def _positions(self) -> Floats:
+        """Of all slots, as they are now; those never used are at zero."""
+        if self.model is None:
+            return np.zeros((0, 0))
+        found = np.zeros((self.n_slots, self.model.nq))
+        for slot, environment in self._environments.items():
+            found[slot] = environment.unwrapped.data.qpos  # type: ignore[attr-defined]
+        return found
 
-    def _states(self, ids: Ids) -> tuple[Floats, Floats]:
-        if not isinstance(self.simulator, MujocoSimulator):
-            return np.zeros((0, 0)), np.zeros((0, 0))
-        return self.simulator.states(ids)
+
+def recording_arena(recipe: Recipe, task: Task, max_steps: int | None) -> LockstepArena:
+    """An arena that keeps a tape."""
+    return LockstepArena(Recorder(recipe, max_steps), task)
 
 
 class Call(NamedTuple):
@@ -125,11 +132,11 @@ class Watched(Engine[Arena]):
 
     Args:
         engine: does the work.
-        records: whether to keep tapes; not where workers are processes, which would have to send them.
+        records: whether to keep tapes; its arenas are recording ones then, in this process.
         workers: how many to cut the work for, if not for as many as there are.
     """
 
-    def __init__(self, engine: Engine[Arena], records: bool = False, workers: int | None = None):
+    def __init__(self, engine: Engine[Any], records: bool = False, workers: int | None = None):
         self.engine, self.records = engine, records
         self.workers = engine.workers if workers is None else workers
         self.calls: list[Call] = []
@@ -150,28 +157,29 @@ class Watched(Engine[Arena]):
 
 
 def record(
-    engine: Engine[Arena], function: Callable[[Arena, Any], Any], orders: Sequence[Any]
+    engine: Engine[LockstepArena], function: Callable[[Arena, Any], Any], orders: Sequence[Any]
 ) -> tuple[list[Any], list[Tape]]:
-    """The results of a phase, and a tape of each order."""
+    """The results of a phase on recording arenas, and a tape of each order."""
     pairs = engine.map(partial(_record_one, function), orders)
     return [result for result, _ in pairs], [tape for _, tape in pairs]
 
 
-def _record_one(function: Callable[[Arena, Any], Any], arena: Arena, order: Any) -> tuple[Any, Tape]:
-    recorder = Recorder(arena.simulator)
-    result = function(Arena(recorder, arena.actions), order)
-    return result, recorder.tape()
+def _record_one(function: Callable[[Arena, Any], Any], arena: LockstepArena, order: Any) -> tuple[Any, Tape]:
+    assert isinstance(arena.simulator, Recorder)
+    arena.simulator.take_tape()  # an order that failed may have left something
+    result = function(arena, order)
+    return result, arena.simulator.take_tape()
 
 
 class RawPhysics:
     """``mujoco.batch.Batch`` alone, and what it is to go through."""
 
-    def __init__(self, env_id: str, n_slots: int, tapes: Sequence[Tape]):
+    def __init__(self, env_id: str, tapes: Sequence[Tape]):
         silence_mujoco()
         stop_timers()  # as training does
         self.tapes = tapes
         task = SUPPORTED[env_id]
-        self.batch = Batch(load_model(env_id), n_slots, 1)
+        self.batch = Batch(load_model(env_id), SLOTS, 1)
         self.frame_skip = task.frame_skip
         self.qpos: Floats = self.batch.bind("qpos")
         self.qvel: Floats = self.batch.bind("qvel")
@@ -216,18 +224,20 @@ def replay_all(engine: Engine[RawPhysics], numbers: Sequence[int]) -> Time:
     return Time(wall - placing / min(engine.workers, len(numbers)), None if cpu is None else cpu - placing)
 
 
-def random_tape(env_id: str, n_slots: int, steps: int, seed: int) -> Tape:
+def random_tape(recipe: Recipe, steps: int, seed: int) -> Tape:
     """Lockstep episodes under actions that are uniform within the bounds; one that ends is followed by the next."""
     rng = np.random.default_rng(seed)
-    recorder = Recorder(MujocoSimulator(env_id, n_slots))
-    low, high = load_model(env_id).actuator_ctrlrange.T
-    everyone = np.arange(n_slots, dtype=np.int32)
+    recorder = Recorder(recipe, None)
+    assert recorder.model is not None
+    low, high = recorder.model.actuator_ctrlrange.T
+    everyone = np.arange(SLOTS, dtype=np.int32)
     fresh = everyone
-    while recorder.steps < steps:
+    done = 0
+    while done < steps:
         if fresh.size:
             recorder.reset(fresh, rng.integers(2**63 - 1, size=len(fresh)))
-        out = recorder.step(everyone, rng.uniform(low, high, (n_slots, len(low))))
-        fresh = everyone[out.terminated | out.truncated]
-    tape = recorder.tape()
+        out = recorder.step(everyone, rng.uniform(low, high, (SLOTS, len(low))))
+        fresh, done = everyone[out.terminated | out.truncated], done + SLOTS
+    tape = recorder.take_tape()
     recorder.close()
     return tape

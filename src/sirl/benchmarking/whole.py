@@ -12,8 +12,8 @@ from sirl.benchmarking.measure import Effort, Table
 from sirl.benchmarking.tapes import replay_all
 from sirl.benchmarking.work import PAPER, Bench, warm_up
 from sirl.cli.progress import duration
-from sirl.search.evolution import State, Summary, first_state, next_generation
-from sirl.search.population import Spent
+from sirl.search.evolution import State, first_state, next_generation
+from sirl.search.records import Record
 from sirl.simulators.environments import usable_cores
 
 _GENERATIONS = 100
@@ -50,27 +50,25 @@ def _a_while(env_id: str, effort: Effort, settings: dict[str, Any]) -> Iterator[
         warm_up(env_id, engine, **settings)
         while True:
             before, start = state, time.perf_counter()
-            state, summary = next_generation(before, bench.problem, engine)
+            state, record = next_generation(before, bench.problem, engine)
             wall = time.perf_counter() - start
             spent += wall
             last = spent >= most or state.generation == _GENERATIONS
             if last or state.generation in _MILESTONES:
-                yield _row(bench, before, summary, wall, spent, cores)
+                yield _row(bench, before, record, wall, spent, cores)
             if last:
                 return
 
 
-def _row(bench: Bench, before: State, summary: Summary, wall: float, spent: float, cores: int) -> dict[str, Any]:
+def _row(bench: Bench, before: State, record: Record, wall: float, spent: float, cores: int) -> dict[str, Any]:
     number = before.generation + 1
-    phases: list[Spent] = [summary.collaborative, summary.individual, summary.validation]
-    steps = sum(phase.steps for phase in phases)
     return {
         "task": bench.recipe.name,
         "generation": number,
         "seconds": wall,
-        "episodes": sum(phase.episodes for phase in phases),
-        "steps": steps,
-        "steps/s": steps / wall,
+        "episodes": record.episodes + record.validation.episodes,
+        "steps": record.steps,
+        "steps/s": record.steps / wall,
         "raw physics, seconds": (raw := _raw_seconds(bench, before, cores) if wall < _SHORT else None),
         "share of raw physics": None if raw is None else raw / wall,
         "the run": duration(spent + (_GENERATIONS - number) * wall),

@@ -7,29 +7,24 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sirl.benchmarking.tapes import Call, RawPhysics, Tape, Watched
+from sirl.arrays import Actions, Floats, Seeds
+from sirl.benchmarking.tapes import Call, RawPhysics, Tape, Watched, recording_arena
 from sirl.config import preset_settings
 from sirl.engine import Engine, local_engine
 from sirl.keys import Key
 from sirl.learning.forest import Forest
-from sirl.learning.q_learning import Rule
-from sirl.rollout.phases import collaborate, refine
-from sirl.rollout.work import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning
+from sirl.learning.q_learning import Rule, Table
+from sirl.model.task import Task
+from sirl.options import Backend
+from sirl.rollout.arena import Arena, collaborative, individual
+from sirl.rollout.lockstep import LockstepArena
+from sirl.rollout.recipe import ArenaRecipe
+from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning
 from sirl.search.evolution import State, first_state, next_generation
 from sirl.search.population import Problem, make_problem
 from sirl.simulators import Ids, Step
-from sirl.simulators.environments import (
-    SLOTS,
-    ArenaRecipe,
-    Backend,
-    Recipe,
-    choose_backend,
-    in_lockstep,
-    inspect,
-    make_recipe,
-)
+from sirl.simulators.environments import Recipe, choose_backend, inspect, make_recipe
 
 MUJOCO = ("InvertedPendulum-v4", "Swimmer-v4", "Reacher-v4", "Hopper-v4", "Walker2d-v4")
 PAPER = (*MUJOCO, "LunarLander-v3")
@@ -47,13 +42,14 @@ class Bench(NamedTuple):
         """A task with the settings of SIRL-LB, some of them changed."""
         recipe = make_recipe(env_id)
         backend = choose_backend(recipe, simulator)
-        chosen = preset_settings(env_id, "sirl-lb").replace(**settings)
-        return Bench(recipe, make_problem(inspect(recipe), chosen, 0, in_lockstep(backend)), backend)
+        chosen, task = preset_settings(env_id, "sirl-lb").replace(**settings), inspect(recipe)
+        cuts = ArenaRecipe(recipe, task, backend, None).kind.cuts
+        return Bench(recipe, make_problem(task, chosen, "sirl-lb", 0, cuts), backend)
 
     @property
     def arena_recipe(self) -> ArenaRecipe:
         """How a worker gets its arena."""
-        return ArenaRecipe(self.recipe, self.problem.menu, self.backend, self.problem.settings.max_steps)
+        return ArenaRecipe(self.recipe, self.problem.task, self.backend, self.problem.settings.max_steps)
 
     def engine(self, workers: int) -> Engine[Arena]:
         """As :class:`sirl.Training` makes it."""
@@ -61,7 +57,7 @@ class Bench(NamedTuple):
 
     def raw_engine(self, workers: int, tapes: list[Tape]) -> Engine[RawPhysics]:
         """The same for physics alone, with the tapes at hand."""
-        return local_engine(partial(RawPhysics, self.recipe.name, SLOTS["mujoco"], tapes), workers)
+        return local_engine(partial(RawPhysics, self.recipe.name, tapes), workers)
 
     def first_generation(self, engine: Engine[Arena]) -> dict[str, Call]:
         """The phases of the first generation by the name of their function, run once."""
@@ -71,10 +67,15 @@ class Bench(NamedTuple):
 
     def recorded(self, before: State, workers: int) -> list[Call]:
         """The phases of a generation in lockstep as they are cut for so many workers, run here and recorded."""
-        with self.engine(1) as engine:
+        with self.recording_engine() as engine:
             watched = Watched(engine, records=True, workers=workers)
-            next_generation(before, self.problem._replace(lockstep=True), watched)
+            next_generation(before, self.problem._replace(cuts=LockstepArena.cuts), watched)
         return watched.calls
+
+    def recording_engine(self) -> Engine[LockstepArena]:
+        """An engine in this process whose arena keeps tapes."""
+        problem = self.problem
+        return local_engine(partial(recording_arena, self.recipe, problem.task, problem.settings.max_steps), 1)
 
 
 def warm_up(env_id: str, engine: Engine[Arena], **settings: Any) -> None:
@@ -103,15 +104,15 @@ class Noise:
         self._at = np.zeros(n_slots, np.int64)
         self._elapsed = np.zeros(n_slots, np.int64)
 
-    def expect(self, seeds: NDArray[np.int64]) -> None:
+    def expect(self, seeds: Seeds) -> None:
         """See `Simulator.expect`."""
 
-    def reset(self, ids: Ids, seeds: NDArray[np.int64]) -> NDArray[np.float64]:
+    def reset(self, ids: Ids, seeds: Seeds) -> Floats:
         """See `Simulator.reset`."""
         self._at[ids], self._elapsed[ids] = seeds % 997, 0
         return np.asarray(self._noise[self._at[ids]])
 
-    def step(self, ids: Ids, actions: NDArray[Any]) -> Step:
+    def step(self, ids: Ids, actions: Actions) -> Step:
         """See `Simulator.step`."""
         self._at[ids] = (self._at[ids] + 1) % 997
         self._elapsed[ids] += 1
@@ -123,9 +124,22 @@ class Noise:
         """See `Simulator.close`."""
 
 
-def noise_arena(n_features: int, n_actions: int, length: int = 50) -> Arena:
+def noise_arena(n_features: int, n_actions: int, length: int = 50) -> LockstepArena:
     """An arena of noise."""
-    return Arena(Noise(128, n_features, length), np.arange(n_actions, dtype=np.float64))
+    task = Task(
+        env="noise",
+        features=[f"x{i}" for i in range(n_features)],
+        observation="box",
+        feature_low=[None] * n_features,
+        feature_high=[None] * n_features,
+        action="discrete",
+        action_names=[f"a{i}" for i in range(n_actions)],
+        action_shape=[],
+        action_dtype="int64",
+        action_low=[0.0],
+        action_high=[n_actions - 1.0],
+    )
+    return LockstepArena(Noise(128, n_features, length), task)
 
 
 def balanced_forest(n_trees: int, n_splits: int, n_features: int) -> Forest:
@@ -149,10 +163,10 @@ def noise_phases(n_trees: int, n_splits: int, n_features: int, n_actions: int, c
     """A collaborative and an individual phase of trees of that size, not run yet."""
     forest = balanced_forest(n_trees, n_splits, n_features)
     q_values = np.random.default_rng(2).uniform(-1, 1, (forest.n_leaves, n_actions))
-    knowledge = Knowledge(q_values, np.zeros((0, 0), np.int64))
+    table, menu = Table.of(q_values, np.zeros((0, 0), np.int64)), np.arange(n_actions)
     rule = Rule(0.1, False, 0.9, False, True)
-    together = Learning(rule, np.full(10, 0.05), 0)
-    alone = Learning(rule, np.full(1, 0.05), 0)
-    order = CollaborativeOrder(forest, knowledge, np.arange(copies), np.ones(n_trees), "random", together, Key(1))
-    own = IndividualOrder(forest, knowledge, np.arange(n_trees), alone, Key(2))
-    return [Call(collaborate, [order], 0.0, []), Call(refine, [own], 0.0, [])]
+    together = Learning(rule, menu, np.full(10, 0.05), 0)
+    alone = Learning(rule, menu, np.full(1, 0.05), 0)
+    order = CollaborativeOrder(forest, table, np.arange(copies), np.ones(n_trees), "random", together, Key(1))
+    own = IndividualOrder(forest, table, np.arange(n_trees), alone, Key(2))
+    return [Call(collaborative, [order], 0.0, []), Call(individual, [own], 0.0, [])]

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from sirl.runs.directory import Record
+from sirl.search.records import Record
 
 
 def show_progress(records: Iterable[Record], generations: int, history: list[Record]) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The inner loops of the collaborative phase: trees that share episodes, and learn from them when they must.
+"""Deferred learning: trees that share episodes learn from them when they must (Algorithm 2).
 
 With a vote that only asks one tree, the others need not learn at once. What happens goes to a log; a tree catches up
 over a whole stretch of it when it is next asked or when the log is full, which is much faster than to follow every
@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sirl.arrays import Flags, Floats, Ints, Nodes
 from sirl.jit import compiled, part
-from sirl.keys import fold, uniform
-from sirl.learning.forest import Forest
-from sirl.learning.q_learning import DRAWS_PER_CHOICE, Rule, Seats, Table, bootstraps, choose, update, walk
+from sirl.learning.forest import Forest, walk
+from sirl.learning.q_learning import DRAWS_PER_CHOICE, Rule, Table, choose, update
 
 LOG_CAPACITY = 512
 """States of a copy that trees may lag behind: a compromise between caches and long stretches."""
@@ -29,32 +28,32 @@ _MANY = 64
 class Log(NamedTuple):
     """States one after another, and how each came about: what trees may still have to learn from."""
 
-    states: NDArray[np.float64]
+    states: Floats
     """(n_copies, n_features, capacity)"""
-    begins: NDArray[np.bool_]
+    begins: Flags
     """(n_copies, capacity): an episode begins with this state; else a transition from the state before led to it."""
-    actions: NDArray[np.int32]
+    actions: Nodes
     """(n_copies, capacity): of the transition, like what follows."""
-    rewards: NDArray[np.float64]
+    rewards: Floats
     """(n_copies, capacity)"""
-    bootstraps: NDArray[np.bool_]
+    bootstraps: Flags
     """(n_copies, capacity): the state's value counts."""
-    length: NDArray[np.int64]
+    length: Ints
     """(n_copies,): states in the log."""
-    learned: NDArray[np.int64]
+    learned: Ints
     """(n_copies, n_trees): states that a tree has caught up with."""
-    leaves: NDArray[np.int32]
+    leaves: Nodes
     """(n_copies, n_trees): where a tree is at the last of these."""
 
 
 class Scratch(NamedTuple):
     """Room to catch up in, for any one tree: made once, since to make it takes longer than to use it."""
 
-    following: NDArray[np.int32]
+    following: Nodes
     """(capacity,): the leaves that the states reach."""
-    totals: NDArray[np.float64]
+    totals: Floats
     """(capacity,): a split's weighed sums."""
-    reached: NDArray[np.int32]
+    reached: Nodes
     """(most splits of a tree + 2, capacity): the leaves that are reached from a split on."""
 
 
@@ -65,15 +64,6 @@ def make_scratch(forest: Forest) -> Scratch:
         np.empty(LOG_CAPACITY, dtype=np.int32),
         np.empty(LOG_CAPACITY),
         np.empty((most + 2, LOG_CAPACITY), dtype=np.int32),
-    )
-
-
-def repeat_table(table: Table, n_copies: int) -> Table:
-    """The table for each of ``n_copies``, along a first axis."""
-    return Table(
-        np.repeat(table.q_values[None], n_copies, axis=0),
-        np.repeat(table.visits[None], n_copies, axis=0),
-        np.repeat(table.best[None], n_copies, axis=0),
     )
 
 
@@ -130,26 +120,6 @@ def _reached(node: int, first_split: int, scratch: Scratch, spare: int, n_states
     row = scratch.reached[spare, :n_states]
     row[:] = ~node
     return row
-
-
-@compiled
-def vote_chances(seats: Seats, ids: Any) -> Any:
-    """A vote's random number for each of the slots (n,), apart from the draws of the trees."""
-    chances = np.empty(len(ids))
-    for i in range(len(ids)):
-        chances[i] = uniform(fold(seats.key[ids[i]], 1), seats.step[ids[i]])
-    return chances
-
-
-@compiled
-def all_vote_chances(keys: Any, max_steps: int) -> Any:
-    """A vote's random number for every step of the episodes with ``keys`` (n,), (n, max_steps)."""
-    chances = np.empty((len(keys), max_steps))
-    for i in range(len(keys)):
-        key = fold(keys[i], 1)
-        for step in range(max_steps):
-            chances[i, step] = uniform(key, step)
-    return chances
 
 
 @part
@@ -215,85 +185,6 @@ def propose(table: Table, log: Log, copy: int, tree: int, epsilon: float, key: A
     """What a tree that has caught up proposes at a step of an episode of a copy."""
     counter = (step * log.leaves.shape[1] + tree) * DRAWS_PER_CHOICE
     return choose(table.q_values[log.leaves[copy, tree]], epsilon, key, counter)
-
-
-@compiled
-def propose_one(
-    forest: Forest,
-    tables: Table,
-    rule: Rule,
-    log: Log,
-    scratch: Scratch,
-    seats: Seats,
-    ids: Any,
-    epsilons: Any,
-    voters: Any,
-) -> Any:
-    """What one tree (n,) proposes in each of the slots ``ids`` (n,)."""
-    actions = np.empty(len(ids), dtype=np.int32)
-    for i in range(len(ids)):
-        slot, tree = ids[i], voters[i]
-        copy = seats.player[slot]
-        table = copy_of(tables, copy)
-        catch_up(forest, table, rule, log, scratch, copy, tree)
-        epsilon = epsilons[seats.episode[slot]]
-        actions[i] = propose(table, log, copy, tree, epsilon, seats.key[slot], seats.step[slot])
-    return actions
-
-
-@compiled
-def propose_all(
-    forest: Forest,
-    tables: Table,
-    rule: Rule,
-    log: Log,
-    scratch: Scratch,
-    seats: Seats,
-    ids: Any,
-    epsilons: Any,
-) -> Any:
-    """What every tree proposes in each of the slots ``ids`` (n,), (n, n_trees)."""
-    proposals = np.empty((len(ids), len(forest.roots)), dtype=np.int32)
-    for i in range(len(ids)):
-        slot = ids[i]
-        copy = seats.player[slot]
-        table = copy_of(tables, copy)
-        for tree in range(len(forest.roots)):
-            catch_up(forest, table, rule, log, scratch, copy, tree)
-            epsilon = epsilons[seats.episode[slot]]
-            proposals[i, tree] = propose(table, log, copy, tree, epsilon, seats.key[slot], seats.step[slot])
-    return proposals
-
-
-@compiled
-def log_starts(log: Log, seats: Seats, ids: Any, states: Any) -> None:
-    """Append the first state (n, n_features) of an episode in each of the slots ``ids`` (n,)."""
-    for i in range(len(ids)):
-        log_start(log, seats.player[ids[i]], states, i)
-
-
-@compiled
-def log_steps(
-    log: Log,
-    rule: Rule,
-    seats: Seats,
-    ids: Any,
-    actions: Any,
-    states: Any,
-    rewards: Any,
-    terminated: Any,
-    truncated: Any,
-) -> bool:
-    """Append the state (n, n_features) that each of the slots ``ids`` (n,) has come to, and its transition.
-
-    Returns:
-        Whether there may be no room for another state and the start of an episode.
-    """
-    full = False
-    for i in range(len(ids)):
-        counts = bootstraps(terminated[i], truncated[i], rule)
-        full |= log_step(log, seats.player[ids[i]], actions[i], rewards[i], counts, states, i)
-    return full
 
 
 @compiled

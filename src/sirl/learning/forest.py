@@ -1,4 +1,4 @@
-"""Many trees packed in flat arrays.
+"""Many trees packed in flat arrays, and how an observation finds its leaf in one.
 
 The splits of all trees lie one after another, and so do the leaves: tree t owns the splits
 ``first_split[t]:first_split[t + 1]`` and the rows ``first_leaf[t]:first_leaf[t + 1]`` of a table of
@@ -8,28 +8,30 @@ Q-values (n_leaves, n_actions).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sirl.model.tree import Leaves, Tree
+from sirl.arrays import Floats, Nodes
+from sirl.jit import part
+from sirl.model.leaves import Leaves
+from sirl.model.tree import Tree
 
 
 class Forest(NamedTuple):
     """The splits of many trees."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     """(n_splits, n_features)"""
-    thresholds: NDArray[np.float64]
+    thresholds: Floats
     """(n_splits,)"""
-    children: NDArray[np.int32]
+    children: Nodes
     """(n_splits, 2): a split of the forest, or ~leaf of the forest. A tree's splits are in pre-order."""
-    roots: NDArray[np.int32]
+    roots: Nodes
     """(n_trees,): where a walk starts, a split or, in a tree without any, ~leaf."""
-    first_split: NDArray[np.int32]
+    first_split: Nodes
     """(n_trees + 1,)"""
-    first_leaf: NDArray[np.int32]
+    first_leaf: Nodes
     """(n_trees + 1,)"""
 
     @property
@@ -61,7 +63,7 @@ class Forest(NamedTuple):
         return Tree(one.weights.copy(), one.thresholds.copy(), one.children, leaves)
 
 
-def _renumber(nodes: NDArray[np.int32], splits: int, leaves: int) -> NDArray[np.int32]:
+def _renumber(nodes: Nodes, splits: int, leaves: int) -> Nodes:
     """Nodes (splits, or ~leaf) after their splits and leaves have moved by so many places."""
     return np.where(nodes >= 0, nodes + splits, nodes - leaves).astype(np.int32)
 
@@ -80,3 +82,15 @@ def pack(trees: Sequence[Tree]) -> Forest:
         first_split,
         first_leaf,
     )
+
+
+@part
+def walk(forest: Forest, tree: int, observation: Any) -> int:
+    """The forest's leaf that an observation (n_features,) reaches in a tree."""
+    node = forest.roots[tree]
+    while node >= 0:
+        total = 0.0
+        for feature in range(len(observation)):
+            total += forest.weights[node, feature] * observation[feature]
+        node = forest.children[node, 0 if total < forest.thresholds[node] else 1]
+    return int(~node)

@@ -1,7 +1,7 @@
-"""The inner loops: trees that walk, act and learn alone, compiled with numba; the GIL is released.
+"""Q-learning in the leaves of a forest: what they know, how they choose, and how a transition teaches them.
 
-Every random draw comes from a key and a counter. ``tests/plain.py``, the
-same in plain Python, gives the same bits; ``tests/test_kernels.py`` holds that.
+The inner functions are compiled into the loops that call them. Every random draw comes from a key and a counter.
+``tests/plain.py``, the same in plain Python, gives the same bits; ``tests/test_q_learning.py`` holds that.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sirl.arrays import Floats, Ints
+from sirl.config import Settings
 from sirl.jit import compiled, part
-from sirl.keys import uniform
-from sirl.learning.forest import Forest
+from sirl.keys import Keys, uniform
+from sirl.learning.forest import Forest, walk
 
 DRAWS_PER_CHOICE = 3
 """An ε-greedy choice draws: whether to explore, which action then, which of the tied best."""
@@ -22,12 +23,30 @@ DRAWS_PER_CHOICE = 3
 class Table(NamedTuple):
     """What the leaves of a forest have learned; with a first axis of copies in the collaborative phase."""
 
-    q_values: NDArray[np.float64]
+    q_values: Floats
     """(n_leaves, n_actions)"""
-    visits: NDArray[np.int64]
+    visits: Ints
     """Updates of each Q-value, where the learning rate asks for them; else of shape (0, 0)."""
-    best: NDArray[np.float64]
+    best: Floats
     """The largest Q-value of each leaf, kept beside it, (n_leaves,)."""
+
+    @staticmethod
+    def of(q_values: Floats, visits: Ints) -> Table:
+        """The table of Q-values and visits."""
+        return Table(q_values, visits, q_values.max(axis=-1))
+
+    def copy(self) -> Table:
+        """A table that may be written to while this one stays as it is."""
+        return Table(self.q_values.copy(), self.visits.copy(), self.best.copy())
+
+    def rows(self, start: int, stop: int) -> Table:
+        """What some of the leaves have learned, or some of the copies."""
+        return Table(self.q_values[start:stop], self.visits[start:stop], self.best[start:stop])
+
+    def repeated(self, n_copies: int) -> Table:
+        """The table for each of ``n_copies``, along a first axis."""
+        q_values, visits, best = (np.repeat(array[None], n_copies, axis=0) for array in self)
+        return Table(q_values, visits, best)  # type: ignore[arg-type]
 
 
 class Rule(NamedTuple):
@@ -42,40 +61,28 @@ class Rule(NamedTuple):
     after_truncation: bool
     """The next state's value counts although the episode has been truncated."""
 
-
-class Seats(NamedTuple):
-    """What is under way in the slots of a simulator, a row for each slot."""
-
-    player: NDArray[np.int64]
-    """(n_slots,): who plays, a tree or a copy of the forest."""
-    episode: NDArray[np.int64]
-    """(n_slots,): which of the player's episodes."""
-    step: NDArray[np.int64]
-    """(n_slots,): steps done in the episode."""
-    key: NDArray[np.uint64]
-    """(n_slots,): the key of the episode."""
+    @staticmethod
+    def of(settings: Settings) -> Rule:
+        """The rule that the settings ask for."""
+        return Rule(
+            settings.learning_rate,
+            settings.learning_rate_rule == "1/visits",
+            settings.discount,
+            after_termination=settings.bootstrap == "always",
+            after_truncation=settings.bootstrap != "never",
+        )
 
 
-class Book(NamedTuple):
-    """Every episode of every player: what is to be played, and what came of it."""
-
-    keys: NDArray[np.uint64]
-    """(n_players, n_episodes): for the draws of an episode."""
-    returns: NDArray[np.float64]
-    """(n_players, n_episodes)"""
-    lengths: NDArray[np.int64]
-    """(n_players, n_episodes), in steps."""
-    next_player: NDArray[np.int64]
-    """(1,): the first that waits for a slot."""
-
-
-def make_table(q_values: NDArray[np.float64], visits: NDArray[np.int64]) -> Table:
-    """A table that may be written to, from Q-values and visits that stay as they are."""
-    return Table(q_values.copy(), visits.copy(), q_values.max(axis=-1))
+def fresh_table(forest: Forest, n_actions: int, keys: Keys, settings: Settings) -> Table:
+    """What leaves know before they have learned anything: uniform Q-values, by the key of each tree (n_trees,)."""
+    q_values = np.empty((forest.n_leaves, n_actions))
+    _fill_uniform(q_values, forest.first_leaf, keys, settings.q_low, settings.q_high)
+    by_visits = settings.learning_rate_rule == "1/visits"
+    return Table.of(q_values, np.zeros(q_values.shape if by_visits else (0, 0), dtype=np.int64))
 
 
 @compiled
-def fill_uniform(q_values: Any, first_leaf: Any, keys: Any, low: float, high: float) -> None:
+def _fill_uniform(q_values: Any, first_leaf: Any, keys: Any, low: float, high: float) -> None:
     """Uniform Q-values in [low, high), by the key of each tree (n_trees,)."""
     n_actions = q_values.shape[1]
     for tree in range(len(keys)):
@@ -84,18 +91,6 @@ def fill_uniform(q_values: Any, first_leaf: Any, keys: Any, low: float, high: fl
             for action in range(n_actions):
                 u = uniform(keys[tree], (leaf - start) * n_actions + action)
                 q_values[leaf, action] = low + (high - low) * u
-
-
-@part
-def walk(forest: Forest, tree: int, observation: Any) -> int:
-    """The forest's leaf that an observation (n_features,) reaches in a tree."""
-    node = forest.roots[tree]
-    while node >= 0:
-        total = 0.0
-        for feature in range(len(observation)):
-            total += forest.weights[node, feature] * observation[feature]
-        node = forest.children[node, 0 if total < forest.thresholds[node] else 1]
-    return int(~node)
 
 
 @part
@@ -168,78 +163,3 @@ def learn(
         target += rule.discount * table.best[following]
     update(table, leaf, action, target, rule)
     return following
-
-
-@compiled
-def end_step(seats: Seats, book: Book, ids: Any, rewards: Any, terminated: Any, truncated: Any) -> Any:
-    """Count a step of the slots ``ids`` (n,), and give a slot whose episode is over the next one.
-
-    That is the next of its player, or the first of the next player that waits.
-
-    Returns:
-        The slots in which an episode begins, and those that go on, these included.
-    """
-    fresh, going = np.empty(len(ids), dtype=np.int32), np.empty(len(ids), dtype=np.int32)
-    n_fresh = n_going = 0
-    n_players, n_episodes = book.returns.shape
-    for i in range(len(ids)):
-        slot = ids[i]
-        player, episode = seats.player[slot], seats.episode[slot]
-        seats.step[slot] += 1
-        book.returns[player, episode] += rewards[i]
-        if terminated[i] or truncated[i]:
-            book.lengths[player, episode] = seats.step[slot]
-            episode += 1
-            if episode == n_episodes:
-                player, episode = book.next_player[0], 0
-                if player == n_players:
-                    continue
-                book.next_player[0] += 1
-            seats.player[slot], seats.episode[slot], seats.step[slot] = player, episode, 0
-            seats.key[slot] = book.keys[player, episode]
-            fresh[n_fresh] = slot
-            n_fresh += 1
-        going[n_going] = slot
-        n_going += 1
-    return fresh[:n_fresh], going[:n_going]
-
-
-@compiled
-def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
-    """The leaf that each observation (n, n_features) reaches in its own tree (n,)."""
-    leaves = np.empty(len(trees), dtype=np.int32)
-    for i in range(len(trees)):
-        leaves[i] = walk(forest, trees[i], observations[i])
-    return leaves
-
-
-@compiled
-def act_each(table: Table, seats: Seats, ids: Any, leaves: Any, epsilons: Any) -> Any:
-    """An action for each of the slots ``ids`` (n,), whose trees are at ``leaves`` (n_slots,)."""
-    actions = np.empty(len(ids), dtype=np.int32)
-    for i in range(len(ids)):
-        slot = ids[i]
-        epsilon, counter = epsilons[seats.episode[slot]], seats.step[slot] * DRAWS_PER_CHOICE
-        actions[i] = choose(table.q_values[leaves[slot]], epsilon, seats.key[slot], counter)
-    return actions
-
-
-@compiled
-def learn_each(
-    forest: Forest,
-    table: Table,
-    rule: Rule,
-    seats: Seats,
-    ids: Any,
-    leaves: Any,
-    actions: Any,
-    observations: Any,
-    rewards: Any,
-    terminated: Any,
-    truncated: Any,
-) -> None:
-    """Q-learning of each tree from its own transition (Algorithm 3); ``leaves`` (n_slots,) move on."""
-    for i in range(len(ids)):
-        slot = ids[i]
-        transition = (leaves[slot], actions[i], observations[i], rewards[i], terminated[i], truncated[i])
-        leaves[slot] = learn(forest, table, rule, seats.player[slot], *transition)

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sirl.model.task import Menu
+from sirl.arrays import Floats
+from sirl.model.task import Task
 from sirl.model.tree import Tree
 
 
-def draw_tree(tree: Tree, features: Sequence[str], menu: Menu) -> str:
+def draw_tree(tree: Tree, task: Task) -> str:
     """The tree drawn with box characters, conditions before what they lead to."""
     if not tree.n_splits:
-        return f"always {tree.leaves.label(0, menu)}"
-    lines = [f"if {condition(tree, 0, features)}"]
+        return f"always {tree.leaves.label(0, task)}"
+    lines = [f"if {condition(tree, 0, task.features)}"]
     pending = [(int(tree.children[0, 1]), "", "└─ no  "), (int(tree.children[0, 0]), "", "├─ yes ")]
     while pending:
         node, indent, branch = pending.pop()
         if node < 0:
-            lines.append(f"{indent}{branch}→ {tree.leaves.label(~node, menu)}")
+            lines.append(f"{indent}{branch}→ {tree.leaves.label(~node, task)}")
             continue
-        lines.append(f"{indent}{branch}if {condition(tree, node, features)}")
+        lines.append(f"{indent}{branch}if {condition(tree, node, task.features)}")
         deeper = indent + ("│      " if branch.startswith("├") else "       ")
         yes, no = tree.children[node].tolist()
         pending += [(no, deeper, "└─ no  "), (yes, deeper, "├─ yes ")]
     return "\n".join(lines)
 
 
-def rules(tree: Tree, features: Sequence[str], menu: Menu) -> str:
+def rules(tree: Tree, task: Task) -> str:
     """The conditions, a letter each, and a rule for each leaf in these letters."""
     names = [_letters(split) for split in range(tree.n_splits)]
-    lines = [f"{name}:  {condition(tree, split, features)}" for split, name in enumerate(names)]
+    lines = [f"{name}:  {condition(tree, split, task.features)}" for split, name in enumerate(names)]
     lines += [""] if lines else []
     pending: list[tuple[int, list[str]]] = [(tree.root, [])]
     while pending:
         node, path = pending.pop()
         if node < 0:
-            action = tree.leaves.label(~node, menu)
+            action = tree.leaves.label(~node, task)
             lines.append(f"if {' and '.join(path)}: {action}" if path else f"always {action}")
             continue
         yes, no = tree.children[node].tolist()
@@ -61,7 +61,7 @@ def condition(tree: Tree, split: int, features: Sequence[str]) -> str:
     return f"{_terms(tree.weights[split], features)} < {_number(tree.thresholds[split])}"
 
 
-def _terms(weights: NDArray[np.float64], features: Sequence[str]) -> str:
+def _terms(weights: Floats, features: Sequence[str]) -> str:
     text = ""
     for feature in np.flatnonzero(weights).tolist():
         weight = weights[feature]

@@ -1,70 +1,28 @@
 """One policy as a tree: splits that divide the states, and leaves that act.
 
 A split sends an observation x to its first child if ``weights · x < threshold``, else to its second. A tree
-is parallel arrays, its splits in pre-order, root first. Leaves come in kinds; the paper's is a row of
-Q-values over a menu of actions, a fixed action is the other one. A new kind is a new class here.
+is parallel arrays, its splits in pre-order, root first. Leaves come in kinds (``leaves.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sirl.model.task import Menu
-
-
-class QLeaves(NamedTuple):
-    """Leaves that hold a Q-value for each action of a menu, and take the best."""
-
-    q_values: NDArray[np.float64]
-    """(n_leaves, n_actions)"""
-
-    def choices(self) -> NDArray[np.int64]:
-        """The menu's action that each leaf takes, (n_leaves,)."""
-        return np.asarray(np.argmax(self.q_values, axis=1))
-
-    def actions(self, menu: Menu) -> NDArray[Any]:
-        """What each leaf gives to the environment, (n_leaves, *action_shape)."""
-        return np.asarray(menu.values[self.choices()])
-
-    def label(self, leaf: int, menu: Menu) -> str:
-        """What a person reads at a leaf."""
-        return menu.names[int(self.choices()[leaf])]
-
-
-class FixedLeaves(NamedTuple):
-    """Leaves that hold one action each, as the paper's printed trees do."""
-
-    values: NDArray[Any]
-    """(n_leaves, *action_shape)"""
-
-    def actions(self, menu: Menu) -> NDArray[Any]:
-        """What each leaf gives to the environment, (n_leaves, *action_shape)."""
-        return self.values.astype(menu.values.dtype)
-
-    def label(self, leaf: int, menu: Menu) -> str:
-        """What a person reads at a leaf: the name of the menu's action that is the same to two digits, if any."""
-        value = self.values[leaf]
-        near = np.abs(menu.values - value).reshape(len(menu.values), -1).max(axis=1) < 0.005
-        if near.any():
-            return menu.names[int(near.argmax())]
-        return f"[{', '.join(f'{v:.4g}' for v in np.atleast_1d(value))}]"
-
-
-Leaves = QLeaves | FixedLeaves
+from sirl.arrays import Actions, Floats, Ints, Nodes
+from sirl.model.leaves import Leaves
 
 
 class Tree(NamedTuple):
     """Splits and leaves of one policy."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     """(n_splits, n_features)"""
-    thresholds: NDArray[np.float64]
+    thresholds: Floats
     """(n_splits,)"""
-    children: NDArray[np.int32]
+    children: Nodes
     """(n_splits, 2): where to go if the condition holds, and if not; a split's number, or ~leaf."""
     leaves: Leaves
 
@@ -98,7 +56,7 @@ class Tree(NamedTuple):
                 yes, no = self.children[node]
                 pending += [(int(no), depth + 1), (int(yes), depth + 1)]
 
-    def walk(self, observations: NDArray[np.float64]) -> NDArray[np.int64]:
+    def walk(self, observations: Floats) -> Ints:
         """The leaf that each observation (n, n_features) reaches, (n,)."""
         at = np.full(len(observations), self.root, dtype=np.int64)
         while (going := np.flatnonzero(at >= 0)).size:
@@ -107,8 +65,12 @@ class Tree(NamedTuple):
             at[going] = self.children[split, np.where(holds, 0, 1)]
         return ~at
 
+    def act(self, observations: Floats) -> Actions:
+        """The actions (n, *action_shape) for observations (n, n_features)."""
+        return self.leaves.act(self.walk(observations), observations)
 
-def _weigh(weights: NDArray[np.float64], observations: NDArray[np.float64]) -> NDArray[np.float64]:
+
+def _weigh(weights: Floats, observations: Floats) -> Floats:
     """The weighted sum of each row's features, added from the first feature to the last as the kernels do."""
     total = np.zeros(len(weights))
     for feature in range(weights.shape[1]):
@@ -116,13 +78,12 @@ def _weigh(weights: NDArray[np.float64], observations: NDArray[np.float64]) -> N
     return total
 
 
-def simplify(tree: Tree, menu: Menu) -> Tree:
+def simplify(tree: Tree) -> Tree:
     """The same policy without what changes nothing: every observation still gets the action it got.
 
     Left out are conditions whose outcome is known on the way to them (no weights at all, or the same weighted sum
-    compared before), and conditions whose two branches come to the same action; there the first leaf stays.
+    compared before), and conditions whose two branches come to leaves that act alike; there the first leaf stays.
     """
-    actions = tree.leaves.actions(menu)
     kept: list[_Kept] = []
 
     def visit(node: int, known: dict[bytes, tuple[float, float]]) -> int:
@@ -141,7 +102,7 @@ def simplify(tree: Tree, menu: Menu) -> Tree:
         kept.append(_Kept(node, 0, 0))
         on_yes = visit(yes, known | {row: (low, threshold)})
         on_no = visit(no, known | {row: (threshold, high)})
-        if on_yes < 0 and on_no < 0 and np.array_equal(actions[~on_yes], actions[~on_no]):
+        if on_yes < 0 and on_no < 0 and tree.leaves.same(~on_yes, ~on_no):
             del kept[place:]
             return on_yes
         kept[place] = _Kept(node, on_yes, on_no)
@@ -152,9 +113,11 @@ def simplify(tree: Tree, menu: Menu) -> Tree:
     leaf_numbers = {leaf: number for number, leaf in enumerate(sorted(order))}
     children = [[c if c >= 0 else ~leaf_numbers[~c] for c in (k.if_true, k.if_false)] for k in kept]
     splits = np.array([k.split for k in kept], dtype=np.int64)
-    leaves = type(tree.leaves)(tree.leaves[0][sorted(order)])
     return Tree(
-        tree.weights[splits], tree.thresholds[splits], np.array(children, dtype=np.int32).reshape(-1, 2), leaves
+        tree.weights[splits],
+        tree.thresholds[splits],
+        np.array(children, dtype=np.int32).reshape(-1, 2),
+        tree.leaves.take(sorted(order)),
     )
 
 

@@ -1,23 +1,21 @@
-"""The phases inside compiled loops, one whole episode after another, where physics can be called from there.
+"""The arena of tasks whose physics can be called from compiled loops: one whole episode after another.
 
 The same draws, the same updates in the same order as in lockstep, and so the same bits. A loop goes on from where it is
-told and comes back after some thousand steps at most: in between, Python can notice that it is to stop. A loop is
-called once even if there is nothing to play: `sirl.rollout.warm_up` gets it compiled so.
+told and comes back after some thousand steps at most: in between, Python can notice that it is to stop.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sirl.jit import compiled
+from sirl.arrays import Floats, Ints, Seeds
+from sirl.jit import compiled, implemented, part
 from sirl.keys import episode_seeds
 from sirl.learning.deferred import (
     Log,
     Scratch,
-    all_vote_chances,
     catch_up,
     copy_of,
     learn_log,
@@ -26,21 +24,23 @@ from sirl.learning.deferred import (
     make_log,
     make_scratch,
     propose,
-    repeat_table,
 )
-from sirl.learning.forest import Forest
-from sirl.learning.q_learning import DRAWS_PER_CHOICE, Rule, Table, bootstraps, choose, learn, make_table, walk
-from sirl.learning.voting import ELECTING
+from sirl.learning.forest import Forest, walk
+from sirl.learning.q_learning import DRAWS_PER_CHOICE, Rule, Table, bootstraps, choose, learn
+from sirl.learning.voting import ELECTING, all_vote_chances, count
+from sirl.model.task import Task
+from sirl.rollout.acting import act
+from sirl.rollout.arena import Arena, Cuts
 from sirl.rollout.work import (
     CollaborativeOrder,
     CollaborativeResult,
     IndividualOrder,
     IndividualResult,
-    Knowledge,
     PlayOrder,
     PlayResult,
 )
-from sirl.simulators.mujoco.world import Controls, Direct, World, advance, begin
+from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
+from sirl.simulators.mujoco.world import World, advance, begin, make_world
 
 _AT_A_TIME = 2000
 """Steps after which no further episode is begun."""
@@ -51,68 +51,96 @@ _BLOCK = 64
 class Episodes(NamedTuple):
     """What is to be played, one player after another, and what came of it."""
 
-    starts: NDArray[np.float64]
+    starts: Floats
     """(n_players * n_episodes, nq + nv)"""
-    returns: NDArray[np.float64]
+    returns: Floats
     """(n_players, n_episodes); -inf where the simulation broke down."""
-    lengths: NDArray[np.int64]
+    lengths: Ints
     """(n_players, n_episodes), in steps."""
 
-    @staticmethod
-    def of(direct: Direct, seeds: NDArray[np.int64]) -> Episodes:
+
+class CompiledArena(Arena):
+    """A task of MuJoCo's own in compiled loops.
+
+    Args:
+        env_id: one of :data:`sirl.simulators.mujoco.rules.SUPPORTED`.
+        task: the same, with its spaces.
+        max_steps: truncate episodes here, if that is before Gymnasium's own time limit.
+    """
+
+    cuts: ClassVar[Cuts] = Cuts(individual=4, collaborative=8)  # many small orders make up for a slower worker
+    loop: ClassVar[str] = "_individual"
+
+    def __init__(self, env_id: str, task: Task, max_steps: int | None = None):
+        self._env_id, self._task = env_id, task
+        self.world, self._memory = make_world(env_id, task.action_dtype, max_steps)
+
+    def individual(self, order: IndividualOrder) -> IndividualResult:
+        """See `Arena.individual`."""
+        keys, table, learning = order.keys(), order.table.copy(), order.learning
+        episodes = self._episodes(episode_seeds(keys))
+        what = (order.forest, table, learning.rule, learning.menu, keys, learning.epsilons, episodes)
+        done = 0
+        while done < keys.size:
+            done = _individual(self.world, *what, done)
+        return IndividualResult(table, episodes.returns, int(episodes.lengths.sum()))
+
+    def collaborative(self, order: CollaborativeOrder) -> CollaborativeResult:
+        """See `Arena.collaborative`. One copy plays after another."""
+        forest, learning = order.forest, order.learning
+        tables = order.table.repeated(len(order.copies))
+        log, scratch = make_log(1, forest), make_scratch(forest)
+        steps = 0
+        for copy, keys in enumerate(order.keys()):
+            table = tables.rows(copy, copy + 1)
+            what = (forest, table, learning.rule, learning.menu, log, scratch)
+            for block in np.split(np.arange(keys.size), range(_BLOCK, keys.size, _BLOCK)):
+                episodes = self._episodes(episode_seeds(keys[None, block]))
+                chances = all_vote_chances(keys[block], self.world.max_steps)
+                vote = _make_vote(order, chances)
+                which = (keys[block], learning.epsilons[block], episodes, np.zeros(2, dtype=np.int64))
+                while _collaborative(self.world, *what, vote, *which):
+                    learn_log(forest, table, learning.rule, log, scratch)
+                steps += int(episodes.lengths.sum())
+            learn_log(forest, table, learning.rule, log, scratch)
+        return CollaborativeResult(tables, steps)
+
+    def play(self, order: PlayOrder) -> PlayResult:
+        """See `Arena.play`."""
+        episodes = self._episodes(order.seeds)
+        done = 0
+        while done < order.seeds.size:
+            done = _play(self.world, order.law, order.forest, episodes, done)
+        return PlayResult(episodes.returns, episodes.lengths)
+
+    def brief(self) -> CompiledArena:
+        """See `Arena.brief`."""
+        return CompiledArena(self._env_id, self._task, 1)
+
+    def close(self) -> None:
+        """See `Arena.close`: the physics goes with its memory."""
+
+    def _episodes(self, seeds: Seeds) -> Episodes:
         """The episodes with ``seeds`` (n_players, n_episodes)."""
-        return Episodes(direct.starts(seeds.ravel()), np.zeros(seeds.shape), np.zeros(seeds.shape, dtype=np.int64))
+        starts = draw_starts(SUPPORTED[self._env_id], self._memory.model, seeds.ravel())
+        return Episodes(starts, np.zeros(seeds.shape), np.zeros(seeds.shape, dtype=np.int64))
 
 
-def refine(direct: Direct, actions: NDArray[Any], order: IndividualOrder) -> IndividualResult:
-    """See `sirl.rollout.phases.refine`."""
-    keys, table, learning = order.keys(), make_table(*order.knowledge), order.learning
-    episodes = Episodes.of(direct, episode_seeds(keys))
-    what = (order.forest, table, learning.rule, keys, learning.epsilons, episodes)
-    done, controls = 0, direct.controls(actions)
-    while (done := _learn_alone(direct.world, controls, *what, done)) < keys.size:
-        pass
-    knowledge = Knowledge(table.q_values, table.visits)
-    return IndividualResult(knowledge, episodes.returns, int(episodes.lengths.sum()))
-
-
-def collaborate(direct: Direct, actions: NDArray[Any], order: CollaborativeOrder) -> CollaborativeResult:
-    """See `sirl.rollout.phases.collaborate`; for a vote that asks one tree only. One copy plays after another."""
-    forest, rule, controls = order.forest, order.learning.rule, direct.controls(actions)
-    tables = repeat_table(make_table(*order.knowledge), len(order.copies))
-    log, scratch = make_log(1, forest), make_scratch(forest)
-    steps = 0
-    for copy, keys in enumerate(order.keys()):
-        one = slice(copy, copy + 1)
-        table = Table(tables.q_values[one], tables.visits[one], tables.best[one])
-        for block in np.split(np.arange(keys.size), range(_BLOCK, keys.size, _BLOCK)):
-            episodes = Episodes.of(direct, episode_seeds(keys[None, block]))
-            chances = all_vote_chances(keys[block], direct.world.max_steps)
-            voters = ELECTING[order.voting](order.weights, chances.ravel()).reshape(chances.shape)
-            what = (voters, keys[block], order.learning.epsilons[block], episodes, np.zeros(2, dtype=np.int64))
-            while _learn_together(direct.world, controls, forest, table, rule, log, scratch, *what):
-                learn_log(forest, table, rule, log, scratch)
-            steps += int(episodes.lengths.sum())
-        learn_log(forest, table, rule, log, scratch)
-    return CollaborativeResult(Knowledge(tables.q_values, tables.visits), steps)
-
-
-def play(direct: Direct, order: PlayOrder) -> PlayResult:
-    """See `sirl.rollout.phases.play`."""
-    episodes = Episodes.of(direct, order.seeds)
-    done, controls = 0, direct.controls(order.actions)
-    while (done := _play_alone(direct.world, controls, order.forest, episodes, done)) < order.seeds.size:
-        pass
-    return PlayResult(episodes.returns, episodes.lengths)
+@part
+def _take(world: World, menu: Any, choice: int) -> Any:
+    """Take an action of the menu (n_actions, nu): the reward, whether it is over, whether the simulation broke."""
+    for j in range(len(world.control)):
+        world.control[j] = menu[choice, j]
+    return advance(world)
 
 
 @compiled
-def _learn_alone(
+def _individual(
     world: World,
-    controls: Controls,
     forest: Forest,
     table: Table,
     rule: Rule,
+    menu: Any,
     keys: Any,
     epsilons: Any,
     episodes: Episodes,
@@ -126,12 +154,12 @@ def _learn_alone(
         leaf = walk(forest, tree, world.observation[0])
         total, step, over, broken = 0.0, 0, False, False
         while not over:
-            action = choose(table.q_values[leaf], epsilons[episode], keys[tree, episode], step * DRAWS_PER_CHOICE)
-            reward, terminated, broken = advance(world, controls, action)
+            choice = choose(table.q_values[leaf], epsilons[episode], keys[tree, episode], step * DRAWS_PER_CHOICE)
+            reward, terminated, broken = _take(world, menu, choice)
             step += 1
             truncated = step >= world.max_steps
             seen = world.observation[0]
-            leaf = learn(forest, table, rule, tree, leaf, action, seen, reward, terminated, truncated)
+            leaf = learn(forest, table, rule, tree, leaf, choice, seen, reward, terminated, truncated)
             total += reward
             over = terminated or truncated
         episodes.returns[tree, episode] = -np.inf if broken else total
@@ -141,16 +169,65 @@ def _learn_alone(
     return first
 
 
+class _Elected(NamedTuple):
+    """A vote that only asks one tree."""
+
+    voters: Ints
+    """(n_episodes, max_steps)"""
+
+
+class _Counted(NamedTuple):
+    """A vote that asks all."""
+
+    weights: Floats
+    """(n_trees,)"""
+    chances: Floats
+    """(n_episodes, max_steps)"""
+    proposals: Ints
+    """(n_trees,), room for one vote."""
+
+
+def _make_vote(order: CollaborativeOrder, chances: Floats) -> _Elected | _Counted:
+    """All votes of some episodes, by their random numbers (n_episodes, max_steps)."""
+    if order.voting in ELECTING:
+        voters = ELECTING[order.voting](order.weights, chances.ravel())
+        return _Elected(voters.reshape(chances.shape))
+    return _Counted(order.weights, chances, np.zeros(len(order.weights), dtype=np.int64))
+
+
+def _decide(vote: Any, *_: Any) -> int:
+    """What the vote at a step of an episode comes to; whoever is asked has caught up before."""
+    raise TypeError(vote)
+
+
+_decides = implemented(_decide)
+
+
+@_decides(_Elected)
+def _elect(vote, forest, table, rule, log, scratch, epsilon, key, episode, step):  # type: ignore[no-untyped-def]
+    tree = vote.voters[episode, step]
+    catch_up(forest, table, rule, log, scratch, 0, tree)
+    return propose(table, log, 0, tree, epsilon, key, step)
+
+
+@_decides(_Counted)
+def _count(vote, forest, table, rule, log, scratch, epsilon, key, episode, step):  # type: ignore[no-untyped-def]
+    for tree in range(len(vote.proposals)):
+        catch_up(forest, table, rule, log, scratch, 0, tree)
+        vote.proposals[tree] = propose(table, log, 0, tree, epsilon, key, step)
+    return count(vote.proposals, vote.weights, table.q_values.shape[1], vote.chances[episode, step])
+
+
 @compiled
-def _learn_together(
+def _collaborative(
     world: World,
-    controls: Controls,
     forest: Forest,
     tables: Table,
     rule: Rule,
+    menu: Any,
     log: Log,
     scratch: Scratch,
-    voters: Any,
+    vote: Any,
     keys: Any,
     epsilons: Any,
     episodes: Episodes,
@@ -158,8 +235,8 @@ def _learn_together(
 ) -> bool:
     """All trees play in the one copy of tables and log (Algorithm 2), with ``keys`` (n_episodes,).
 
-    ``voters`` (n_episodes, max_steps) have their way. ``done`` (2,) says where to go on: how many episodes are over,
-    and how many steps of the next, which waits in ``world`` in the meantime.
+    ``done`` (2,) says where to go on: how many episodes are over, and how many steps of the next, which waits in
+    ``world`` in the meantime.
 
     Returns:
         Whether the log is full, and all must learn it; else every episode is over.
@@ -171,13 +248,12 @@ def _learn_together(
         if step == 0:
             begin(world, episodes.starts[episode])
             log_start(log, 0, world.observation, 0)
-        tree = voters[episode, step]
-        catch_up(forest, table, rule, log, scratch, 0, tree)
-        action = propose(table, log, 0, tree, epsilons[episode], keys[episode], step)
-        reward, terminated, _ = advance(world, controls, action)
+        epsilon, key = epsilons[episode], keys[episode]
+        choice = _decide(vote, forest, table, rule, log, scratch, epsilon, key, episode, step)
+        reward, terminated, _ = _take(world, menu, choice)
         step += 1
         truncated = step >= world.max_steps
-        full = log_step(log, 0, action, reward, bootstraps(terminated, truncated, rule), world.observation, 0)
+        full = log_step(log, 0, choice, reward, bootstraps(terminated, truncated, rule), world.observation, 0)
         if terminated or truncated:
             episodes.lengths[0, episode] = step
             episode, step = episode + 1, 0
@@ -186,15 +262,17 @@ def _learn_together(
 
 
 @compiled
-def _play_alone(world: World, controls: Controls, forest: Forest, episodes: Episodes, first: int) -> int:
-    """Trees play without learning; what a leaf does is the control with its number."""
+def _play(world: World, law: Any, forest: Forest, episodes: Episodes, first: int) -> int:
+    """Trees play without learning; their leaves act on what is observed."""
     steps = 0
     while first < episodes.lengths.size and steps < _AT_A_TIME:
         tree, episode = first // episodes.lengths.shape[1], first % episodes.lengths.shape[1]
         begin(world, episodes.starts[first])
         total, step, over, broken = 0.0, 0, False, False
         while not over:
-            reward, terminated, broken = advance(world, controls, walk(forest, tree, world.observation[0]))
+            seen = world.observation[0]
+            act(law, walk(forest, tree, seen), seen, world.control)
+            reward, terminated, broken = advance(world)
             step += 1
             total += reward
             over = terminated or step >= world.max_steps

@@ -1,71 +1,110 @@
-"""The phases in lockstep, for any simulator: many episodes advance in one call, and no slot sits idle."""
+"""The arena of every simulator: many episodes advance in one call, and no slot sits idle."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sirl.arrays import Actions, Floats, Nodes, Seeds
 from sirl.keys import Keys, episode_seeds
-from sirl.learning import deferred as catching_up
-from sirl.learning import q_learning as kernels
-from sirl.learning.deferred import make_log, make_scratch, repeat_table
-from sirl.learning.forest import Forest
-from sirl.learning.q_learning import Book, Seats, make_table
-from sirl.learning.voting import COUNTING, ELECTING
+from sirl.learning.deferred import learn_log, make_log, make_scratch
+from sirl.learning.voting import ELECTING, count_each
+from sirl.model.task import Task
+from sirl.rollout import slots as kernels
+from sirl.rollout.acting import act_each
+from sirl.rollout.arena import Arena, Cuts
+from sirl.rollout.slots import Book, Seats
 from sirl.rollout.work import (
-    Arena,
     CollaborativeOrder,
     CollaborativeResult,
     IndividualOrder,
     IndividualResult,
-    Knowledge,
     PlayOrder,
     PlayResult,
 )
 from sirl.simulators import Ids, Simulator, Step
 
 
-def refine(arena: Arena, order: IndividualOrder) -> IndividualResult:
-    """See `sirl.rollout.phases.refine`."""
-    keys = order.keys()
-    slots = _Slots(arena.simulator, episode_seeds(keys), keys)
-    players = _Alone(arena, order, slots)
-    slots.run(players)
-    knowledge = Knowledge(players.table.q_values, players.table.visits)
-    return IndividualResult(knowledge, slots.returns, int(slots.lengths.sum()))
+class LockstepArena(Arena):
+    """Episodes that advance together on a simulator.
+
+    Args:
+        simulator: what computes them.
+        task: what they are episodes of.
+    """
+
+    cuts: ClassVar[Cuts] = Cuts(individual=2, collaborative=1)  # episodes share the cost of a call: few large orders
+    loop: ClassVar[str] = "learn_each"
+
+    def __init__(self, simulator: Simulator, task: Task):
+        self.simulator, self.task = simulator, task
+
+    def individual(self, order: IndividualOrder) -> IndividualResult:
+        """See `Arena.individual`."""
+        keys = order.keys()
+        slots = _Slots(self.simulator, episode_seeds(keys), keys)
+        players = _Individual(order, slots)
+        slots.run(players)
+        return IndividualResult(players.table, slots.returns, int(slots.lengths.sum()))
+
+    def collaborative(self, order: CollaborativeOrder) -> CollaborativeResult:
+        """See `Arena.collaborative`."""
+        keys = order.keys()
+        slots = _Slots(self.simulator, episode_seeds(keys), keys)
+        players = _Collaborative(order, slots)
+        slots.run(players)
+        players.learn_rest()
+        return CollaborativeResult(players.tables, int(slots.lengths.sum()))
+
+    def play(self, order: PlayOrder) -> PlayResult:
+        """See `Arena.play`."""
+        seeds = order.seeds.reshape(-1, 1)
+        slots = _Slots(self.simulator, seeds, np.zeros(seeds.shape, dtype=np.uint64))
+        slots.run(_Finished(order, slots, self.task))
+        shape = order.seeds.shape
+        return PlayResult(slots.returns.reshape(shape), slots.lengths.reshape(shape))
+
+    def brief(self) -> LockstepArena:
+        """See `Arena.brief`."""
+        return LockstepArena(_Brief(self.task.n_features), self.task)
+
+    def close(self) -> None:
+        """See `Arena.close`."""
+        self.simulator.close()
 
 
-def collaborate(arena: Arena, order: CollaborativeOrder) -> CollaborativeResult:
-    """See `sirl.rollout.phases.collaborate`."""
-    keys = order.keys()
-    slots = _Slots(arena.simulator, episode_seeds(keys), keys)
-    players = _Together(arena, order, slots)
-    slots.run(players)
-    players.learn_rest()
-    knowledge = Knowledge(players.tables.q_values, players.tables.visits)
-    return CollaborativeResult(knowledge, int(slots.lengths.sum()))
+class _Brief:
+    """A simulator whose episodes end after a step."""
 
+    n_slots = 1
 
-def play(arena: Arena, order: PlayOrder) -> PlayResult:
-    """See `sirl.rollout.phases.play`."""
-    slots = _Slots(arena.simulator, order.seeds.reshape(-1, 1), np.zeros((order.seeds.size, 1), dtype=np.uint64))
-    slots.run(_Finished(order, slots))
-    shape = order.seeds.shape
-    return PlayResult(slots.returns.reshape(shape), slots.lengths.reshape(shape))
+    def __init__(self, n_features: int):
+        self._nothing = np.zeros((1, n_features))
+
+    def expect(self, seeds: Seeds) -> None:
+        """See `Simulator.expect`."""
+
+    def reset(self, ids: Ids, seeds: Seeds) -> Floats:  # noqa: ARG002
+        """See `Simulator.reset`."""
+        return self._nothing
+
+    def step(self, ids: Ids, actions: Actions) -> Step:  # noqa: ARG002
+        """See `Simulator.step`."""
+        return Step(self._nothing, np.zeros(1), np.ones(1, np.bool_), np.zeros(1, np.bool_))
+
+    def close(self) -> None:
+        """See `Simulator.close`."""
 
 
 class _Players(Protocol):
     """Who plays in the slots."""
 
-    forest: Forest
-
-    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
+    def begin(self, ids: Ids, observations: Floats) -> None:
         """An episode has begun in each of the slots ``ids``."""
         ...
 
-    def act(self, ids: Ids) -> NDArray[Any]:
+    def act(self, ids: Ids) -> Actions:
         """Actions for the environments, (n, *action_shape)."""
         ...
 
@@ -77,16 +116,13 @@ class _Players(Protocol):
 class _Slots:
     """The episodes under way: which player is in which slot, and what comes next when one ends.
 
-    Players (trees, or copies of a whole forest) play ``n_episodes`` each, one after another; a slot whose
-    player is done takes the next one, so that the simulator stays full to the end.
-
     Args:
         simulator: where the episodes run.
         seeds: of each player's each episode, (n_players, n_episodes).
         keys: for the draws of each player's each episode, (n_players, n_episodes).
     """
 
-    def __init__(self, simulator: Simulator, seeds: NDArray[np.int64], keys: Keys):
+    def __init__(self, simulator: Simulator, seeds: Seeds, keys: Keys):
         n_players, n_episodes = seeds.shape
         n = min(simulator.n_slots, n_players) if n_episodes else 0
         self.simulator, self.seeds = simulator, seeds
@@ -102,7 +138,6 @@ class _Slots:
         """Play every episode of every player."""
         n = len(self.ids)
         if n == 0:
-            self._rehearse(players)
             return
         waves = [self.seeds[first : first + n].T.ravel() for first in range(0, len(self.seeds), n)]
         self.simulator.expect(np.concatenate(waves))
@@ -118,93 +153,78 @@ class _Slots:
                 self.returns[player[lost], episode[lost]] = -np.inf
             fresh, ids = kernels.end_step(self.seats, self._book, ids, out.rewards, out.terminated, out.truncated)
 
-    def _rehearse(self, players: _Players) -> None:
-        """Call all that players have compiled, for nobody."""
-        nobody, nothing, never = self.ids, np.zeros(0), np.zeros(0, dtype=np.bool_)
-        seen = np.zeros((0, players.forest.weights.shape[1]))
-        players.begin(nobody, seen)
-        players.act(nobody)
-        players.learn(nobody, Step(seen, nothing, never, never))
-        kernels.end_step(self.seats, self._book, nobody, nothing, never, never)
 
-
-class _Alone:
+class _Individual:
     """Trees in the individual phase: a player is a tree."""
 
-    def __init__(self, arena: Arena, order: IndividualOrder, slots: _Slots):
-        self.arena, self.order, self.slots, self.forest = arena, order, slots, order.forest
-        self.table = make_table(*order.knowledge)
-        self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
-        self.actions = np.zeros(0, dtype=np.int32)
+    def __init__(self, order: IndividualOrder, slots: _Slots):
+        self.order, self.slots, self.table = order, slots, order.table.copy()
+        self.leaves: Nodes = np.zeros(len(slots.ids), dtype=np.int32)
+        self.choices: Nodes = np.zeros(0, dtype=np.int32)
 
-    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
-        self.leaves[ids] = kernels.walk_each(self.forest, self.slots.seats.player[ids], observations)
+    def begin(self, ids: Ids, observations: Floats) -> None:
+        self.leaves[ids] = kernels.walk_each(self.order.forest, self.slots.seats.player[ids], observations)
 
-    def act(self, ids: Ids) -> NDArray[Any]:
-        epsilons = self.order.learning.epsilons
-        self.actions = kernels.act_each(self.table, self.slots.seats, ids, self.leaves, epsilons)
-        return np.asarray(self.arena.actions[self.actions])
+    def act(self, ids: Ids) -> Actions:
+        learning = self.order.learning
+        self.choices = kernels.choose_each(self.table, self.slots.seats, ids, self.leaves, learning.epsilons)
+        return np.asarray(learning.menu[self.choices])
 
     def learn(self, ids: Ids, out: Step) -> None:
-        rule, seats = self.order.learning.rule, self.slots.seats
-        kernels.learn_each(self.forest, self.table, rule, seats, ids, self.leaves, self.actions, *out[:4])
+        order, seats = self.order, self.slots.seats
+        who = (order.forest, self.table, order.learning.rule, seats)
+        kernels.learn_each(*who, ids, self.leaves, self.choices, *out[:4])
 
 
-class _Together:
+class _Collaborative:
     """The whole forest in the collaborative phase: a player is a copy of it."""
 
-    def __init__(self, arena: Arena, order: CollaborativeOrder, slots: _Slots):
-        self.arena, self.order, self.slots, self.forest = arena, order, slots, order.forest
-        n_copies = len(order.copies)
-        self.tables = repeat_table(make_table(*order.knowledge), n_copies)
-        self.log, self.scratch = make_log(n_copies, self.forest), make_scratch(self.forest)
-        self.actions = np.zeros(0, dtype=np.int32)
+    def __init__(self, order: CollaborativeOrder, slots: _Slots):
+        self.order, self.slots = order, slots
+        self.tables = order.table.repeated(len(order.copies))
+        self.log, self.scratch = make_log(len(order.copies), order.forest), make_scratch(order.forest)
+        self.choices: Nodes = np.zeros(0, dtype=np.int32)
 
-    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
-        catching_up.log_starts(self.log, self.slots.seats, ids, observations)
+    def begin(self, ids: Ids, observations: Floats) -> None:
+        kernels.log_starts(self.log, self.slots.seats, ids, observations)
 
-    def act(self, ids: Ids) -> NDArray[Any]:
-        order, seats = self.order, self.slots.seats
-        chances = catching_up.vote_chances(seats, ids)
-        who = (self.forest, self.tables, order.learning.rule, self.log, self.scratch)
+    def act(self, ids: Ids) -> Actions:
+        order, seats, learning = self.order, self.slots.seats, self.order.learning
+        chances = kernels.vote_chances(seats, ids)
+        who = (order.forest, self.tables, learning.rule, self.log, self.scratch, seats, ids, learning.epsilons)
         if order.voting in ELECTING:
-            voters = ELECTING[order.voting](order.weights, chances)
-            self.actions = catching_up.propose_one(*who, seats, ids, order.learning.epsilons, voters)
+            self.choices = kernels.propose_one(*who, ELECTING[order.voting](order.weights, chances))
         else:
-            proposals = catching_up.propose_all(*who, seats, ids, order.learning.epsilons)
-            count, n_actions = COUNTING[order.voting], len(self.arena.actions)
-            if not ids.size:  # a rehearsal: there is no row to count, and counting is compiled too
-                count(np.zeros(self.forest.n_trees, dtype=np.int32), order.weights, n_actions, 0.0)
-            votes = [count(row, order.weights, n_actions, u) for row, u in zip(proposals, chances, strict=True)]
-            self.actions = np.array(votes, dtype=np.int32)
-        return np.asarray(self.arena.actions[self.actions])
+            self.choices = count_each(kernels.propose_all(*who), order.weights, len(learning.menu), chances)
+        return np.asarray(learning.menu[self.choices])
 
     def learn(self, ids: Ids, out: Step) -> None:
-        rule, seats = self.order.learning.rule, self.slots.seats
-        if catching_up.log_steps(self.log, rule, seats, ids, self.actions, *out[:4]):
+        if kernels.log_steps(self.log, self.order.learning.rule, self.slots.seats, ids, self.choices, *out[:4]):
             self.learn_rest()
 
     def learn_rest(self) -> None:
         """Every tree catches up with all that has happened."""
         order = self.order
-        catching_up.learn_log(self.forest, self.tables, order.learning.rule, self.log, self.scratch)
+        learn_log(order.forest, self.tables, order.learning.rule, self.log, self.scratch)
 
 
 class _Finished:
     """Trees that have learned what they will: a player is a tree on a seed."""
 
-    def __init__(self, order: PlayOrder, slots: _Slots):
-        n_trees, n_episodes = order.seeds.shape
-        self.order, self.slots, self.forest = order, slots, order.forest
-        self.trees = np.repeat(np.arange(n_trees), n_episodes)
-        self.leaves = np.zeros(len(slots.ids), dtype=np.int32)
+    def __init__(self, order: PlayOrder, slots: _Slots, task: Task):
+        self.order, self.slots, self.task = order, slots, task
+        self.trees = np.repeat(np.arange(order.forest.n_trees), order.seeds.shape[1])
+        self.observations = np.zeros((len(slots.ids), task.n_features))
 
-    def begin(self, ids: Ids, observations: NDArray[np.float64]) -> None:
-        trees = self.trees[self.slots.seats.player[ids]]
-        self.leaves[ids] = kernels.walk_each(self.forest, trees, observations)
+    def begin(self, ids: Ids, observations: Floats) -> None:
+        self.observations[ids] = observations
 
-    def act(self, ids: Ids) -> NDArray[Any]:
-        return np.asarray(self.order.actions[self.leaves[ids]])
+    def act(self, ids: Ids) -> Actions:
+        seen = self.observations[ids]
+        leaves = kernels.walk_each(self.order.forest, self.trees[self.slots.seats.player[ids]], seen)
+        actions = np.empty((len(ids), len(self.task.action_low)), dtype=self.task.action_dtype)
+        act_each(self.order.law, leaves, seen, actions)
+        return actions.reshape(-1, *self.task.action_shape)
 
     def learn(self, ids: Ids, out: Step) -> None:
         self.begin(ids, out.observations)

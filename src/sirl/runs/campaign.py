@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
-import msgspec
 
-from sirl.config import Episodes, Workers, checked
+from sirl.config import checked
 from sirl.engine import make_engine
 from sirl.errors import SirlError
-from sirl.files import read_plain, write_atomically
 from sirl.model.policy import Policy, load
-from sirl.runs.directory import Record, read_history, writable
+from sirl.options import Episodes, Workers
+from sirl.runs.directory import Score, read_history, read_score
 from sirl.runs.training import Training
+from sirl.search.records import Record
 from sirl.simulators.environments import usable_cores
-
-_LARGEST_SCORE = 10_000
 
 
 class Job(NamedTuple):
@@ -40,14 +38,6 @@ class Job(NamedTuple):
     def label(self) -> str:
         """What this job is, for a message."""
         return f"the run in {self.out}"
-
-
-class Score(msgspec.Struct, frozen=True):
-    """How a champion does on episodes that no training has seen: score.json in its run directory."""
-
-    episodes: int
-    mean: float
-    std: float
 
 
 class Finished(NamedTuple):
@@ -94,16 +84,7 @@ def train_all(
 
 def read_finished(directory: str | Path) -> Finished:
     """A run that has ended, from its directory."""
-    path = Path(directory)
-    try:
-        score = _read_score(path)
-    except (OSError, ValueError) as error:
-        raise SirlError(f"{path / 'score.json'} can't be read ({error}): train the run to its end first.") from None
-    return Finished(load(path), read_history(path), score)
-
-
-def _read_score(directory: Path) -> Score:
-    return msgspec.json.decode(read_plain(directory / "score.json", _LARGEST_SCORE), type=Score)
+    return Finished(load(directory), read_history(directory), read_score(directory))
 
 
 def _nothing() -> None:
@@ -125,12 +106,8 @@ def _train(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
             (out / "score.json").unlink(missing_ok=True)
         for _ in run.generations():
             pass
-        if finished:
-            return ""
-        score = run.score(episodes)
-        with writable(out):
-            content = msgspec.json.encode(Score(episodes, score.mean, score.std))
-            write_atomically(out / "score.json", content + b"\n")
+        if not finished:
+            run.score(episodes)
     except SirlError as error:
         return f"{job.label}: {error}"
     return ""
@@ -138,6 +115,6 @@ def _train(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
 
 def _is_scored(directory: Path, episodes: int) -> bool:
     try:
-        return _read_score(directory).episodes == episodes
-    except (OSError, ValueError):
+        return read_score(directory).episodes == episodes
+    except SirlError:
         return False

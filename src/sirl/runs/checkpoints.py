@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from sirl.errors import SirlError, printable
 from sirl.files import read_plain, write_atomically
 from sirl.model.policy import Policy
-from sirl.runs.directory import Record
-from sirl.search.evolution import Champion, State
-from sirl.search.population import Problem
+from sirl.model.task import Task
+from sirl.search.base import Search, SearchState
+from sirl.search.records import Record
 
-SCHEMA = 1
+SCHEMA = 2
 _MAGIC = b"sirl checkpoint\n"
 _KEPT = 3
+_DTYPES = ("<i4", "<i8", "<u8", "<f8", "|b1")
 _LARGEST = 10**9
 """Bytes: more than the largest population takes."""
 
@@ -38,8 +39,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Digest of the run's configuration: a checkpoint of another run does not fit."""
     generation: int
     solved: bool
-    codons: _Array
-    fitness: _Array
+    arrays: dict[str, _Array]
+    """What is the search's own."""
     champion: bytes
     """The champion's model file; empty if there is none."""
     history: list[Record]
@@ -61,23 +62,24 @@ class _Array(msgspec.Struct, frozen=True):
     def of(array: NDArray[Any]) -> _Array:
         return _Array(array.dtype.str, array.shape, array.tobytes())
 
-    def array(self, dtype: str) -> NDArray[Any]:
-        """The array, if it is what the name says: no size is believed that the data does not have."""
-        if self.dtype != dtype or len(self.data) != np.dtype(dtype).itemsize * int(np.prod(self.shape, dtype=object)):
+    def array(self) -> NDArray[Any]:
+        """The array, if it is plain numbers: no size is believed that the data does not have."""
+        if self.dtype not in _DTYPES or min(self.shape, default=0) < 0:
+            raise ValueError("an array is not of plain numbers")
+        if len(self.data) != np.dtype(self.dtype).itemsize * int(np.prod(self.shape, dtype=object)):
             raise ValueError("an array does not have the size that it claims")
-        return np.frombuffer(self.data, dtype=dtype).reshape(self.shape).copy()
+        return np.frombuffer(self.data, dtype=self.dtype).reshape(self.shape).copy()
 
 
-def save(directory: Path, state: State, champion: Policy | None, history: list[Record], config: str) -> None:
+def save(directory: Path, search: Search[Any], state: SearchState, history: list[Record], config: str) -> None:
     """Keep a completed generation, and drop the oldest beyond the last three."""
     checkpoint = Checkpoint(
         schema=SCHEMA,
         config=config,
         generation=state.generation,
         solved=state.solved,
-        codons=_Array.of(state.codons),
-        fitness=_Array.of(state.fitness),
-        champion=b"" if champion is None else champion.to_json(),
+        arrays={name: _Array.of(array) for name, array in search.arrays(state).items()},
+        champion=b"" if state.champion is None else state.champion.to_json(),
         history=history,
     )
     payload = msgspec.msgpack.encode(checkpoint)
@@ -90,7 +92,14 @@ def save(directory: Path, state: State, champion: Policy | None, history: list[R
         old.unlink()
 
 
-def load_latest(directory: Path, config: str, problem: Problem) -> tuple[Checkpoint | None, list[str]]:
+class Loaded(NamedTuple):
+    """Where a run can go on."""
+
+    state: SearchState
+    history: list[Record]
+
+
+def load_latest(directory: Path, config: str, search: Search[Any], task: Task) -> tuple[Loaded | None, list[str]]:
     """The newest good checkpoint of a run, and a warning for each newer one that is damaged."""
     warnings: list[str] = []
     for path in sorted(directory.glob("*.ckpt"), reverse=True):
@@ -102,12 +111,12 @@ def load_latest(directory: Path, config: str, problem: Problem) -> tuple[Checkpo
             if head.config != config:
                 raise SirlError(f"{path} belongs to a run with other settings: restore the run's own config.toml.")
             checkpoint = msgspec.msgpack.decode(payload, type=Checkpoint)
-            _check(checkpoint, problem)
-        except (OSError, ValueError, RecursionError, MemoryError) as error:
+            loaded = Loaded(_to_state(checkpoint, search, task), checkpoint.history)
+        except (OSError, ValueError, KeyError, RecursionError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or str(error).rstrip(".")
             warnings.append(f"{printable(str(path))} is damaged ({printable(reason)}): an older one is used, or none.")
         else:
-            return checkpoint, warnings
+            return loaded, warnings
     return None, warnings
 
 
@@ -123,37 +132,23 @@ def _payload(path: Path) -> bytes:
     return payload
 
 
-def _check(checkpoint: Checkpoint, problem: Problem) -> None:
-    """Raise for a state that no run of this problem comes to: the kernels trust their arrays."""
-    state, settings = to_state(checkpoint), problem.settings
-    if state.codons.shape != (settings.population, settings.genotype_length):
-        raise ValueError("its population is of another size")
-    if state.codons.min() < 0 or state.codons.max() >= settings.codon_limit:
-        raise ValueError("its codons are out of range")
-    if state.generation != len(checkpoint.history):
+def _to_state(checkpoint: Checkpoint, search: Search[Any], task: Task) -> SearchState:
+    """The state that a checkpoint holds; raises for one that no run comes to: the kernels trust their arrays."""
+    if checkpoint.generation != len(checkpoint.history):
         raise ValueError("its history is incomplete")
-    if state.champion is not None:
-        policy = Policy.from_json(checkpoint.champion)
-        if policy.task != problem.task or not np.array_equal(policy.menu.values, problem.menu.values):
-            raise ValueError("its champion plays another task")
+    champion = _to_champion(checkpoint.champion, task)
+    arrays = {name: array.array() for name, array in checkpoint.arrays.items()}
+    state: SearchState = search.restore(checkpoint.generation, arrays, champion, checkpoint.solved)
+    return state
 
 
-def to_state(checkpoint: Checkpoint) -> State:
-    """The state that a checkpoint holds."""
-    codons, fitness = checkpoint.codons.array("<i4"), checkpoint.fitness.array("<f8")
-    if codons.ndim != 2 or fitness.shape != codons.shape[:1] or np.isnan(fitness).any():
-        raise ValueError("its population is incomplete")
-    return State(checkpoint.generation, codons, fitness, _to_champion(checkpoint.champion), checkpoint.solved)
-
-
-def _to_champion(content: bytes) -> Champion | None:
+def _to_champion(content: bytes, task: Task) -> Policy | None:
     if not content:
         return None
     try:
         policy = Policy.from_json(content)
     except SirlError as error:
         raise ValueError(str(error)) from None
-    origin = policy.origin
-    if origin.generation is None or origin.individual is None or origin.training_score is None:
-        raise ValueError("its champion has no origin")
-    return Champion(policy.tree, origin.generation, origin.individual, origin.training_score, origin.validation_score)
+    if policy.task != task:
+        raise ValueError("its champion plays another task")
+    return policy

@@ -22,11 +22,11 @@ from sirl.config import Method, Settings
 from sirl.errors import SirlError, WriteFailure
 from sirl.files import open_here, read_plain, write_atomically
 from sirl.model.policy import Policy
-from sirl.search.evolution import Champion, Summary
-from sirl.search.population import Spent
-from sirl.simulators.environments import Backend
+from sirl.options import Backend
+from sirl.search.records import Record
 
 _LARGEST_CONFIG = 10**6
+_LARGEST_SCORE = 10**9
 _LARGEST_HISTORY = 10**9
 """Bytes: three million generations."""
 _TRACES = {".lock", ".config.toml.part"}
@@ -56,70 +56,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return hashlib.sha256(msgspec.json.encode(asked, order="deterministic", enc_hook=repr)).hexdigest()
 
 
-class ChampionRecord(msgspec.Struct, frozen=True):
-    """The champion, as a history line tells of it."""
-
-    generation: int
-    training_score: float
-    validation_score: float | None
-    leaves: int
-    depth: int
-
-    @staticmethod
-    def of(champion: Champion) -> ChampionRecord:
-        """What to record of a champion."""
-        return ChampionRecord(
-            champion.generation,
-            champion.training_score,
-            champion.validation_score,
-            champion.tree.n_leaves,
-            champion.tree.depth,
-        )
-
-
-class Cost(msgspec.Struct, frozen=True):
-    """What a generation spent in one phase."""
+class Score(msgspec.Struct, frozen=True):
+    """How a champion does on episodes that no training has seen: score.json."""
 
     episodes: int
-    steps: int
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the history: a generation."""
-
-    generation: int
-    best: float
     mean: float
-    median: float
-    invalid: int
-    collaborative: Cost
-    individual: Cost
-    validation: Cost
-    """Outside the paper's budget."""
-    champion: ChampionRecord | None
-    seconds: float
-    """Wall time of the generation."""
-    broke: list[int] = []
-    """Which individuals made the simulation lose its state, and have no fitness for it."""
-
-    @staticmethod
-    def of(summary: Summary, champion: Champion | None, seconds: float) -> Record:
-        """A generation's line."""
-        fields: dict[str, Any] = {
-            name: Cost(*value) if isinstance(value, Spent) else value for name, value in summary._asdict().items()
-        }
-        best = ChampionRecord.of(champion) if champion is not None else None
-        return Record(**fields, champion=best, seconds=round(seconds, 3))
-
-    @property
-    def episodes(self) -> int:
-        """Episodes of both phases: the paper's budget."""
-        return self.collaborative.episodes + self.individual.episodes
-
-    @property
-    def steps(self) -> int:
-        """Steps of all phases, validation included."""
-        return self.collaborative.steps + self.individual.steps + self.validation.steps
+    std: float
+    returns: list[float]
+    """Of every episode."""
 
 
 class RunDirectory:
@@ -129,6 +73,7 @@ class RunDirectory:
         self.path = path
         self.champion = path / "champion.json"
         self.history = path / "history.jsonl"
+        self.score = path / "score.json"
         self.log = path / "log.txt"
         self.checkpoints = path / "checkpoints"
         self._unlock: Callable[[], object] = _nothing
@@ -189,6 +134,11 @@ class RunDirectory:
         with writable(self.champion):
             policy.save(self.champion)
 
+    def keep_score(self, score: Score) -> None:
+        """Write what the champion scores on unseen episodes."""
+        with writable(self.score):
+            write_atomically(self.score, msgspec.json.encode(score) + b"\n")
+
     def note(self, when: str, what: str) -> None:
         """Append what an environment did to the log."""
         with writable(self.log), open_here(self.log, "ab") as file:
@@ -204,6 +154,15 @@ def read_history(path: str | os.PathLike[str]) -> list[Record]:
         raise SirlError(f"{path} has no readable history.jsonl ({error.strerror}): give a run directory.") from None
     except (ValueError, RecursionError) as error:
         raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
+
+
+def read_score(path: str | os.PathLike[str]) -> Score:
+    """The score of a run that has ended."""
+    file = Path(path) / "score.json"
+    try:
+        return msgspec.json.decode(read_plain(file, _LARGEST_SCORE), type=Score)
+    except (OSError, ValueError) as error:
+        raise SirlError(f"{file} can't be read ({error}): train the run to its end first.") from None
 
 
 def read_config(path: str | os.PathLike[str]) -> Config:

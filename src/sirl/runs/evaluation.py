@@ -11,25 +11,27 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
-from sirl.config import Episodes, MaxSteps, Seed, Workers, checked
+from sirl.arrays import Floats, Ints
+from sirl.config import MaxSteps, checked
 from sirl.engine import local_engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.learning.forest import pack
 from sirl.model.policy import Policy
-from sirl.rollout.phases import play
+from sirl.options import Episodes, Seed, Workers
+from sirl.rollout.arena import play
+from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.work import PlayOrder
-from sirl.simulators.environments import ArenaRecipe, inspect, make_recipe, named_by_file, usable_cores
+from sirl.simulators.environments import inspect, make_recipe, named_by_file, usable_cores
 
 
 class Evaluation(NamedTuple):
     """Scores of one policy on unseen episodes."""
 
-    returns: NDArray[np.float64]
+    returns: Floats
     """(episodes,)"""
-    lengths: NDArray[np.int64]
+    lengths: Ints
     """(episodes,), in steps."""
 
     @property
@@ -80,21 +82,16 @@ def evaluate(
     recipe = make_recipe(
         named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, env_options
     )
-    task, actions = inspect(recipe), policy.tree.leaves.actions(policy.menu)
-    why = policy.task.mismatch(task)
-    if not why and ((actions < task.action_low) | (actions > task.action_high)).any():
-        why = f"its actions leave the bounds {task.action_low} to {task.action_high}"
-    if why:
+    if why := policy.mismatch(inspect(recipe)):
         raise SirlError(
             f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
             "evaluate it on a task with the same spaces."
         )
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
     workers = min(workers or usable_cores(), -(-episodes // 8))
-    forest = pack([policy.tree])
-    cuts = np.array_split(seeds, workers)
-    orders = [PlayOrder(forest, actions, cut[None]) for cut in cuts]
-    with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers) as engine:
+    forest, law = pack([policy.tree]), policy.tree.leaves.law()
+    orders = [PlayOrder(forest, law, cut[None]) for cut in np.array_split(seeds, workers)]
+    with local_engine(ArenaRecipe(recipe, policy.task, "gymnasium", max_steps), workers) as engine:
         results = engine.map(play, orders)
     returns = np.concatenate([r.returns[0] for r in results])
     if n_broken := np.isneginf(returns).sum():

@@ -1,4 +1,4 @@
-"""The loop that ties evolution, engine and run directory together.
+"""The loop that ties a search, an engine and a run directory together.
 
 :func:`train` is the library's front door; :class:`Training` is the same in steps, for a command line that
 shows what happens, or for a program that wants to look at every generation.
@@ -6,76 +6,62 @@ shows what happens, or for a program that wants to look at every generation.
 
 from __future__ import annotations
 
-import inspect as introspection
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 
 from sirl import __version__
-from sirl.config import CheckpointMinutes, HangLimit, Method, Seed, Settings, Workers, checked, preset_settings
+from sirl.config import Method, preset_settings
 from sirl.engine import Engine, check_engine, make_engine
-from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
-from sirl.model.policy import Origin, Policy
-from sirl.rollout.warm_up import rehearse
-from sirl.rollout.work import Arena
+from sirl.errors import EnvironmentFailure, SirlError
+from sirl.model.policy import Policy
+from sirl.options import FREE_AT_RESUME, split
+from sirl.rollout.arena import Arena
+from sirl.rollout.recipe import ArenaRecipe
 from sirl.runs import checkpoints
-from sirl.runs.directory import Config, Record, RunDirectory, read_config, writable
+from sirl.runs.directory import Config, RunDirectory, Score, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
-from sirl.search.evolution import State, first_state, next_generation
+from sirl.search.base import Search, SearchState
+from sirl.search.evolution import Evolution
 from sirl.search.population import make_problem
-from sirl.simulators.environments import (
-    ArenaRecipe,
-    SimulatorName,
-    choose_backend,
-    in_lockstep,
-    inspect,
-    make_recipe,
-    named_by_file,
-    usable_cores,
-)
+from sirl.search.records import Record
+from sirl.simulators.environments import choose_backend, inspect, make_recipe, named_by_file, usable_cores
+
+Environment = str | Callable[[], gym.Env[Any, Any]]
 
 
 class Training:
-    """A run that is ready to start: iterate over :meth:`generations`, then ask for :attr:`champion`."""
+    """A run that is ready to start: iterate over :meth:`generations`, then ask for :attr:`champion`.
 
-    def __init__(
-        self,
-        env: str | Callable[[], gym.Env[Any, Any]],
-        *,
-        method: Method = "sirl-lb",
-        seed: int = 0,
-        out: str | Path | None = None,
-        workers: int | None = None,
-        simulator: SimulatorName = "auto",
-        hang_limit: float | None = None,
-        features: Sequence[str] | None = None,
-        actions: Sequence[str] | None = None,
-        env_options: dict[str, Any] | None = None,
-        checkpoint_minutes: float = 0.0,
-        engine: Literal["local", "ray"] = "local",
-        address: str | None = None,
-        **settings: Any,
-    ):
-        seed = checked("seed", seed, Seed)
-        self.workers = checked("workers", workers, Workers) or usable_cores()
-        self.hang_limit = checked("hang_limit", hang_limit, HangLimit)
-        self.checkpoint_seconds = 60.0 * checked("checkpoint_minutes", checkpoint_minutes, CheckpointMinutes)
-        _check_names(settings)
+    Args:
+        env: a Gymnasium id, or a function that makes an environment.
+        asked: fields of :class:`sirl.options.Options`, and of :class:`sirl.Settings` over the preset's.
+    """
+
+    def __init__(self, env: Environment, **asked: Any):
+        self.options, changes = split(asked)
+        options = self.options
+        self.workers = options.workers or usable_cores()
+        if not callable(options.engine):
+            check_engine(options.engine, options.address)
         self._env = env
-        recipe = make_recipe(env, env_options)
-        self.settings = preset_settings(recipe.name, method).replace(**settings)
-        self.task = inspect(recipe, features, actions)
-        backend = choose_backend(recipe, simulator)
-        self.problem = make_problem(self.task, self.settings, seed, in_lockstep(backend))
+        recipe = make_recipe(env, options.env_options)
+        self.settings = preset_settings(recipe.name, options.method).replace(**changes)
+        _check_method(options.method, self.settings.collaborative_iterations)
+        self.task = inspect(recipe, options.features, options.actions)
+        backend = choose_backend(recipe, options.simulator)
+        self.arena = ArenaRecipe(recipe, self.task, backend, self.settings.max_steps)
+        problem = make_problem(self.task, self.settings, options.method, options.seed, self.arena.kind.cuts)
+        self.search: Search[Any] = Evolution(problem)
         self.config = Config(
             env=recipe.name,
-            method=method,
-            seed=seed,
+            method=options.method,
+            seed=options.seed,
             simulator=backend,
             sirl=__version__,
             features=self.task.features,
@@ -84,57 +70,35 @@ class Training:
             env_options=recipe.options,
             versions=versions(),
         )
-        self.engine, self.address = check_engine(engine, address), address
-        self.state = first_state(self.problem)
+        self.state: SearchState = self.search.first_state()
         self.history: list[Record] = []
         self._checkpointed = time.monotonic()
-        self.directory = RunDirectory.create(out, self.config) if out is not None else None
-        self._arena = ArenaRecipe(recipe, self.problem.menu, backend, self.settings.max_steps)
+        self.directory = None if options.out is None else RunDirectory.create(options.out, self.config)
 
     @staticmethod
-    def resume(
-        path: str | Path,
-        env: str | Callable[[], gym.Env[Any, Any]] | None = None,
-        *,
-        workers: int | None = None,
-        hang_limit: float | None = None,
-        checkpoint_minutes: float = 0.0,
-        engine: Literal["local", "ray"] = "local",
-        address: str | None = None,
-        generations: int | None = None,
-        stop_at: float | None = None,
-    ) -> Training:
+    def resume(path: str | Path, env: Environment | None = None, **asked: Any) -> Training:
         """A run of an earlier process that goes on from its last good checkpoint, to the same end.
 
         Args:
             path: its run directory.
             env: its environment again: the function that makes it if it was not trained on a Gymnasium id, or its id
                 if that names a module, which is not imported just because a file says so.
-            workers: see :func:`train`.
-            hang_limit: see :func:`train`.
-            checkpoint_minutes: see :func:`train`.
-            engine: see :func:`train`.
-            address: see :func:`train`.
-            generations: go on to so many, if not to as many as at first.
-            stop_at: another goal than at first.
+            asked: options that no result depends on (workers, hang_limit, checkpoint_minutes, engine, address);
+                ``generations`` to go on to another number of them, ``stop_at`` for another goal.
         """
+        if fixed := sorted(set(asked) - {*FREE_AT_RESUME, "generations", "stop_at"}):
+            raise SirlError(
+                f"a run goes on with what it was first asked, so --resume can't be given {', '.join(fixed)}: leave it "
+                "out, or start a new run."
+            )
         config = read_config(path)
-        changes = {"generations": generations, "stop_at": stop_at}
-        settings = config.settings.replace(**{name: value for name, value in changes.items() if value is not None})
+        first = {name: getattr(config, name) for name in ("method", "seed", "simulator", "features", "actions")}
+        settings = {name: getattr(config.settings, name) for name in config.settings.__struct_fields__}
         run = Training(
             env or named_by_file(config.env, f"write `sirl train {config.env} --resume {path}`"),
-            method=config.method,
-            seed=config.seed,
-            workers=workers,
-            simulator=config.simulator,
-            hang_limit=hang_limit,
-            features=config.features,
-            actions=config.actions,
+            **first,
             env_options=config.env_options,
-            checkpoint_minutes=checkpoint_minutes,
-            engine=engine,
-            address=address,
-            **{name: getattr(settings, name) for name in settings.__struct_fields__},
+            **settings | {name: value for name, value in asked.items() if value is not None},
         )
         run.go_on(path)
         return run
@@ -154,14 +118,15 @@ class Training:
                     f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
                     stacklevel=2,
                 )
-        checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest(), self.problem)
-        if checkpoint is None and damaged:  # to start over would cost the champion and the history that are there
+        digest = self.config.digest()
+        loaded, damaged = checkpoints.load_latest(directory.checkpoints, digest, self.search, self.task)
+        if loaded is None and damaged:  # to start over would cost the champion and the history that are there
             raise SirlError(f"{damaged[0]} There is none: restore one, or train again in another directory.")
         for text in damaged:
             warnings.warn(text, stacklevel=2)
         self.directory = directory
-        if checkpoint is not None:
-            self.state, self.history = checkpoints.to_state(checkpoint), checkpoint.history
+        if loaded is not None:
+            self.state, self.history = loaded
             if self.state.champion is not None:
                 directory.crown(self.champion)
         directory.rewrite(self.history)
@@ -171,14 +136,12 @@ class Training:
         """Run to the end, one generation a turn; what is recorded is safe before it is told."""
         with self._make_engine() as engine:
             try:
-                if not self.over and self.engine == "local":  # the machines of a cluster have disks of their own
-                    rehearse(self.problem, engine)
+                if not self.over and self.options.engine == "local":  # the machines of a cluster have their own disks
+                    self.search.warm_up(engine)
                 while not self.over:
-                    start = time.perf_counter()
-                    before = self.state
-                    self.state, summary = next_generation(before, self.problem, engine)
-                    seconds = time.perf_counter() - start
-                    yield self._keep(before, Record.of(summary, self.state.champion, seconds))
+                    start, before = time.perf_counter(), self.state
+                    self.state, record = self.search.step(before, engine)
+                    yield self._keep(before, record.timed(time.perf_counter() - start))
             except EnvironmentFailure as failure:
                 if self.directory is not None:
                     self.directory.note(f"generation {self.state.generation + 1}", f"{failure}\n{failure.details}")
@@ -188,9 +151,13 @@ class Training:
                     self.directory.unlock()
 
     def _make_engine(self) -> Engine[Arena]:
-        return make_engine(self.engine, self._arena, self.workers, self.address, self.hang_limit)
+        options = self.options
+        if callable(options.engine):
+            engine: Engine[Arena] = options.engine(self.arena)
+            return engine
+        return make_engine(options.engine, self.arena, self.workers, options.address, options.hang_limit)
 
-    def _keep(self, before: State, record: Record) -> Record:
+    def _keep(self, before: SearchState, record: Record) -> Record:
         self.history.append(record)
         if self.directory is not None:
             if self.state.champion is not before.champion:
@@ -206,10 +173,11 @@ class Training:
         return record
 
     def _checkpoint(self, directory: RunDirectory) -> None:
-        if self.over or time.monotonic() - self._checkpointed >= self.checkpoint_seconds:
+        due = time.monotonic() - self._checkpointed >= 60.0 * self.options.checkpoint_minutes
+        if self.over or due:
             with writable(directory.checkpoints):
-                champion = None if self.state.champion is None else self.champion
-                checkpoints.save(directory.checkpoints, self.state, champion, self.history, self.config.digest())
+                digest = self.config.digest()
+                checkpoints.save(directory.checkpoints, self.search, self.state, self.history, digest)
             self._checkpointed = time.monotonic()
 
     @property
@@ -217,9 +185,16 @@ class Training:
         """There is nothing left to do."""
         return self.state.solved or self.state.generation >= self.settings.generations
 
+    @property
+    def champion(self) -> Policy:
+        """The best policy so far."""
+        if self.state.champion is None:
+            raise SirlError("there is no champion yet: a generation must end first, with a tree that validates.")
+        return self.state.champion
+
     def score(self, episodes: int = 100) -> Evaluation:
-        """The champion on unseen episodes of the task as it was trained on."""
-        return evaluate(
+        """The champion on unseen episodes of the task as it was trained on; kept in the run directory."""
+        found = evaluate(
             self.champion,
             self._env,
             episodes=episodes,
@@ -227,90 +202,34 @@ class Training:
             max_steps=self.settings.max_steps,
             env_options=self.config.env_options,
         )
-
-    @property
-    def champion(self) -> Policy:
-        """The best policy so far."""
-        champion = self.state.champion
-        if champion is None:
-            raise SirlError("there is no champion yet: a generation must end first, with a tree that validates.")
-        origin = Origin(
-            method=self.config.method,
-            seed=self.config.seed,
-            generation=champion.generation,
-            individual=champion.individual,
-            training_score=champion.training_score,
-            validation_score=champion.validation_score,
-            sirl=__version__,
-        )
-        return Policy(self.task, self.problem.menu, champion.tree, origin)
+        if self.directory is not None:
+            self.directory.keep_score(Score(episodes, found.mean, found.std, found.returns.tolist()))
+        return found
 
 
-def train(
-    env: str | Callable[[], gym.Env[Any, Any]],
-    *,
-    method: Method = "sirl-lb",
-    seed: int = 0,
-    out: str | Path | None = None,
-    workers: int | None = None,
-    simulator: SimulatorName = "auto",
-    hang_limit: float | None = None,
-    features: Sequence[str] | None = None,
-    actions: Sequence[str] | None = None,
-    env_options: dict[str, Any] | None = None,
-    checkpoint_minutes: float = 0.0,
-    engine: Literal["local", "ray"] = "local",
-    address: str | None = None,
-    on_generation: Callable[[Record], None] | None = None,
-    **settings: Any,
-) -> Training:
+def train(env: Environment, *, on_generation: Callable[[Record], None] | None = None, **asked: Any) -> Training:
     """Train a policy, and return the run with its ``champion`` and ``history``.
 
     Args:
         env: a Gymnasium id, or a function that makes an environment.
-        method: the preset to start from.
-        seed: same seed, same result, on any number of workers.
-        out: a new directory for config, history and champion; nothing is written without it.
-        workers: how much runs at the same time; all usable cores if not given.
-        simulator: "auto" takes MuJoCo itself for the tasks that are its own, Gymnasium for all others.
-        hang_limit: seconds after which a stretch of work in an environment counts as hung.
-        features: names of the features, in order.
-        actions: names of the actions (Discrete) or of the action's components.
-        env_options: keyword arguments of the environment.
-        checkpoint_minutes: keep a checkpoint so often; 0 keeps one after every generation.
-        engine: where the work runs: on this machine, or on a Ray cluster. The result is the same.
-        address: of the Ray cluster; "auto" for the one that this machine belongs to.
         on_generation: called with each generation's record.
-        settings: any field of :class:`sirl.Settings`, over the preset's.
+        asked: how the run is made and where it is computed, any field of :class:`sirl.Options` (method, seed, out,
+            workers, simulator, hang_limit, features, actions, env_options, checkpoint_minutes, engine, address); and
+            any field of :class:`sirl.Settings`, over the preset's.
     """
-    run = Training(
-        env,
-        method=method,
-        seed=seed,
-        out=out,
-        workers=workers,
-        simulator=simulator,
-        hang_limit=hang_limit,
-        features=features,
-        actions=actions,
-        env_options=env_options,
-        checkpoint_minutes=checkpoint_minutes,
-        engine=engine,
-        address=address,
-        **settings,
-    )
+    run = Training(env, **asked)
     for record in run.generations():
         if on_generation is not None:
             on_generation(record)
     return run
 
 
-def _check_names(settings: dict[str, Any]) -> None:
-    """Raise for a keyword that is no setting; it may be a misspelt argument of :func:`train` as well."""
-    known = [*Settings.__struct_fields__, *introspection.signature(train).parameters]
-    for name in settings:
-        if name not in Settings.__struct_fields__:
-            raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '; see help(sirl.Settings).'}")
+def _check_method(method: Method, collaborative_iterations: int) -> None:
+    if method == "eldt" and collaborative_iterations:
+        raise SirlError(
+            f"collaborative_iterations = {collaborative_iterations} is not ELDT, which has no collaborative phase: "
+            "leave it out, or use --method sirl-lb."
+        )
 
 
 def versions() -> dict[str, str]:

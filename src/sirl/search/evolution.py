@@ -9,28 +9,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sirl.arrays import Floats
 from sirl.config import Settings
 from sirl.engine import Engine
-from sirl.keys import Stream, episode_seeds, fold_all, root
-from sirl.model.task import Menu
-from sirl.model.tree import QLeaves, Tree, simplify
-from sirl.rollout.work import Arena
+from sirl.keys import Stream, root
+from sirl.model.policy import Policy
+from sirl.rollout.arena import Arena
+from sirl.search.champion import confirm, crown
 from sirl.search.genome import Codons, crossover, first_population, mutate, tournament_winners
-from sirl.search.population import Evaluated, Problem, Spent, evaluate_all, play_all
-
-
-class Champion(NamedTuple):
-    """The best tree so far."""
-
-    tree: Tree
-    generation: int
-    individual: int
-    training_score: float
-    """Mean return of its individual phase: its fitness."""
-    validation_score: float | None
-    """Mean return on the fresh episodes of its latest validation."""
+from sirl.search.population import Problem, evaluate_all
+from sirl.search.records import Record, Standing
+from sirl.search.warm_up import warm_up
 
 
 class State(NamedTuple):
@@ -40,28 +30,11 @@ class State(NamedTuple):
     """Generations completed."""
     codons: Codons
     """(population, genotype_length)"""
-    fitness: NDArray[np.float64]
+    fitness: Floats
     """(population,); -inf for an individual whose codons ran out, or that broke the simulation."""
-    champion: Champion | None
+    champion: Policy | None
     solved: bool
     """The champion has held ``stop_at`` on fresh episodes."""
-
-
-class Summary(NamedTuple):
-    """What a generation was like."""
-
-    generation: int
-    best: float
-    """Best training score among this generation's offspring."""
-    mean: float
-    median: float
-    invalid: int
-    """Individuals whose codons ran out; they count in no score."""
-    broke: list[int]
-    """Which individuals made the simulation lose its state; they count in no score either."""
-    collaborative: Spent
-    individual: Spent
-    validation: Spent
 
 
 def first_state(problem: Problem) -> State:
@@ -71,26 +44,29 @@ def first_state(problem: Problem) -> State:
     return State(0, codons, nobody, None, False)
 
 
-def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tuple[State, Summary]:
+def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tuple[State, Record]:
     """One turn of the loop of Algorithm 1."""
     offspring = state.codons if state.generation == 0 else _vary(state, problem)
-    evaluated = evaluate_all(offspring, problem, state.generation, engine)
-    champion, proven, validation = _crown(state, evaluated, problem, engine)
+    again = problem.settings.replacement == "re-evaluated" and state.generation > 0
+    everyone = np.concatenate([offspring, state.codons]) if again else offspring
+    evaluated = evaluate_all(everyone, problem, state.generation, engine)
+    champion, proven, validation = crown(state.champion, evaluated, problem, state.generation, engine)
     codons, fitness = _replace(state, offspring, proven, problem.settings)
-    solved, confirmation = _confirm(champion, problem, state.generation, engine)
+    solved, confirmation = confirm(champion, problem, state.generation, engine)
     scores = evaluated.fitness[np.isfinite(evaluated.fitness)]
-    summary = Summary(
-        state.generation,
-        float(scores.max()),
-        float(scores.mean()),
-        float(np.median(scores)),
-        len(offspring) - len(evaluated.valid),
-        evaluated.valid[np.isneginf(evaluated.fitness[evaluated.valid])].tolist(),
-        evaluated.collaborative,
-        evaluated.individual,
-        validation.plus(*confirmation),
+    record = Record(
+        generation=state.generation,
+        best=float(scores.max()),
+        mean=float(scores.mean()),
+        median=float(np.median(scores)),
+        invalid=len(everyone) - len(evaluated.valid),
+        collaborative=evaluated.collaborative,
+        individual=evaluated.individual,
+        validation=validation.plus(confirmation.episodes, confirmation.steps),
+        champion=None if champion is None else Standing.of(champion),
+        broke=evaluated.valid[np.isneginf(evaluated.fitness[evaluated.valid])].tolist(),
     )
-    return State(state.generation + 1, codons, fitness, champion, solved), summary
+    return State(state.generation + 1, codons, fitness, champion, solved), record
 
 
 def _vary(state: State, problem: Problem) -> Codons:
@@ -105,72 +81,49 @@ def _vary(state: State, problem: Problem) -> Codons:
     return mutate(crossed, settings, key(Stream.MUTATION))
 
 
-def _replace(
-    state: State, offspring: Codons, fitness: NDArray[np.float64], settings: Settings
-) -> tuple[Codons, NDArray[np.float64]]:
-    """The next population: offspring i takes the place of individual i, if it has earned it."""
+def _replace(state: State, offspring: Codons, fitness: Floats, settings: Settings) -> tuple[Codons, Floats]:
+    """The next population: offspring i takes the place of individual i, if it has earned it.
+
+    ``fitness`` is that of the offspring, and if they are evaluated again, of the individuals after them.
+    """
     if settings.replacement == "generational":
         return offspring, fitness
-    better = fitness > state.fitness
-    return np.where(better[:, None], offspring, state.codons), np.where(better, fitness, state.fitness)
+    ours, theirs = (
+        fitness[: len(offspring)],
+        fitness[len(offspring) :] if len(fitness) > len(offspring) else state.fitness,
+    )
+    better = ours > theirs
+    return np.where(better[:, None], offspring, state.codons), np.where(better, ours, theirs)
 
 
-def _crown(
-    state: State, evaluated: Evaluated, problem: Problem, engine: Engine[Arena]
-) -> tuple[Champion | None, NDArray[np.float64], Spent]:
-    """The champion after a generation: by training score (paper), or by validation of the best few.
+class Evolution(NamedTuple):
+    """Codon evolution as :class:`~sirl.runs.training.Training` drives a search."""
 
-    Also the fitness that the next generation is to go by, which a validation may correct.
-    """
-    settings = problem.settings
-    fitness = evaluated.fitness
-    scores = fitness[evaluated.valid]
-    if settings.crowning == "training":
-        best = _candidate(evaluated, int(np.argmax(scores)), state.generation, problem.menu)
-        if state.champion is None or best.training_score > state.champion.training_score:
-            return best, fitness, Spent()
-        return state.champion, fitness, Spent()
-    order = np.argsort(-scores, kind="stable")[: min(settings.candidates, np.isfinite(scores).sum())]
-    contenders = [_candidate(evaluated, int(tree), state.generation, problem.menu) for tree in order]
-    if state.champion is not None:
-        contenders.insert(0, state.champion)
-    seeds = _fresh_seeds(problem, Stream.VALIDATION, state.generation, settings.validation_episodes)
-    returns, steps = play_all([c.tree for c in contenders], seeds, problem, engine)
-    means = returns.mean(axis=1)
-    # A shorter tree with the same score is the better read; the reigning champion keeps a full tie.
-    best_index = max(range(len(contenders)), key=lambda i: (means[i], -contenders[i].tree.n_leaves, -i))
-    champion = state.champion
-    if np.isfinite(means[best_index]):  # else all of them made the simulation lose its state
-        champion = contenders[best_index]._replace(validation_score=float(means[best_index]))
-    if settings.luck == "corrected":
-        fitness = fitness.copy()
-        validated = evaluated.valid[order]
-        fitness[validated] = np.minimum(fitness[validated], means[-len(order) :])
-    return champion, fitness, Spent(returns.size, steps)
+    problem: Problem
 
+    def first_state(self) -> State:
+        """See `Search.first_state`."""
+        return first_state(self.problem)
 
-def _candidate(evaluated: Evaluated, tree: int, generation: int, menu: Menu) -> Champion:
-    """A tree that may become champion, without the conditions that change nothing."""
-    rows = slice(evaluated.forest.first_leaf[tree], evaluated.forest.first_leaf[tree + 1])
-    leaves = QLeaves(evaluated.knowledge.q_values[rows].copy())
-    individual = int(evaluated.valid[tree])
-    score = float(evaluated.fitness[individual])
-    simple = simplify(evaluated.forest.tree(tree, leaves), menu)
-    return Champion(simple, generation, individual, score, None)
+    def step(self, state: State, engine: Engine[Arena]) -> tuple[State, Record]:
+        """See `Search.step`."""
+        return next_generation(state, self.problem, engine)
 
+    def warm_up(self, engine: Engine[Arena]) -> None:
+        """See `Search.warm_up`."""
+        warm_up(self.problem, engine)
 
-def _confirm(champion: Champion | None, problem: Problem, generation: int, engine: Engine[Arena]) -> tuple[bool, Spent]:
-    """Whether the champion holds ``stop_at``: on its validation, and then on episodes that chose nothing."""
-    settings = problem.settings
-    if settings.stop_at is None or champion is None:
-        return False, Spent()
-    score = champion.training_score if champion.validation_score is None else champion.validation_score
-    if score < settings.stop_at:
-        return False, Spent()
-    seeds = _fresh_seeds(problem, Stream.CONFIRMATION, generation, settings.confirmation_episodes)
-    returns, steps = play_all([champion.tree], seeds, problem, engine)
-    return bool(returns.mean() >= settings.stop_at), Spent(returns.size, steps)
+    def arrays(self, state: State) -> dict[str, Any]:
+        """See `Search.arrays`."""
+        return {"codons": state.codons, "fitness": state.fitness}
 
-
-def _fresh_seeds(problem: Problem, stream: Stream, generation: int, n: int) -> NDArray[np.int64]:
-    return episode_seeds(fold_all(root(problem.seed, stream, generation), np.arange(n)))
+    def restore(self, generation: int, arrays: dict[str, Any], champion: Policy | None, solved: bool) -> State:
+        """See `Search.restore`."""
+        codons, fitness, settings = arrays["codons"], arrays["fitness"], self.problem.settings
+        if codons.shape != (settings.population, settings.genotype_length):
+            raise ValueError("its population is of another size")
+        if fitness.shape != codons.shape[:1] or np.isnan(fitness).any():
+            raise ValueError("its population is incomplete")
+        if codons.dtype != np.int32 or codons.min() < 0 or codons.max() >= settings.codon_limit:
+            raise ValueError("its codons are out of range")
+        return State(generation, codons, fitness, champion, solved)

@@ -10,21 +10,24 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sirl.arrays import Floats, Ints, Seeds
 from sirl.config import Settings
 from sirl.engine import Engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.keys import Stream, fold_all, root
 from sirl.learning.forest import Forest, pack
-from sirl.learning.q_learning import Rule, fill_uniform
-from sirl.learning.voting import ELECTING, weigh
-from sirl.model.task import Menu, Task, make_menu
+from sirl.learning.q_learning import Rule, Table, fresh_table
+from sirl.learning.voting import weigh
+from sirl.model.menu import Menu, make_menu
+from sirl.model.task import Task
 from sirl.model.tree import Tree
-from sirl.rollout.phases import collaborate, play, refine
-from sirl.rollout.work import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
+from sirl.rollout.acting import join
+from sirl.rollout.arena import Arena, Cuts, collaborative, individual, play
+from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning, PlayOrder
 from sirl.search.genome import Codons
 from sirl.search.grammar import Grammar, make_grammar, translate
+from sirl.search.records import Cost
 
 _Order = TypeVar("_Order")
 _Result = TypeVar("_Result")
@@ -35,40 +38,31 @@ class Problem(NamedTuple):
 
     task: Task
     settings: Settings
+    method: str
+    """What the settings go by."""
     seed: int
     menu: Menu
     grammar: Grammar
-    lockstep: bool
-    """A worker's episodes share the cost of a call, so that few large orders are best; else many small ones are."""
+    cuts: Cuts
+    """Into how many orders the phases are cut."""
 
 
-def make_problem(task: Task, settings: Settings, seed: int, lockstep: bool = True) -> Problem:
+def make_problem(task: Task, settings: Settings, method: str, seed: int, cuts: Cuts = Cuts(1, 1)) -> Problem:  # noqa: B008
     """The problem of training on a task."""
-    return Problem(task, settings, seed, make_menu(task, settings), make_grammar(task, settings), lockstep)
-
-
-class Spent(NamedTuple):
-    """What a generation cost in one phase."""
-
-    episodes: int = 0
-    steps: int = 0
-
-    def plus(self, episodes: int, steps: int) -> Spent:
-        """With some more."""
-        return Spent(self.episodes + episodes, self.steps + steps)
+    return Problem(task, settings, method, seed, make_menu(task, settings), make_grammar(task, settings), cuts)
 
 
 class Evaluated(NamedTuple):
     """A population after its two phases."""
 
-    fitness: NDArray[np.float64]
+    fitness: Floats
     """(population,); -inf where invalid."""
     forest: Forest
-    valid: NDArray[np.int64]
+    valid: Ints
     """(n_trees,): which individual each tree is."""
-    knowledge: Knowledge
-    collaborative: Spent
-    individual: Spent
+    table: Table
+    collaborative: Cost
+    individual: Cost
 
 
 def evaluate_all(codons: Codons, problem: Problem, generation: int, engine: Engine[Arena]) -> Evaluated:
@@ -94,28 +88,13 @@ def evaluate_all(codons: Codons, problem: Problem, generation: int, engine: Engi
     fitness[valid] = np.concatenate(returns, axis=1).mean(axis=1)
     if not np.isfinite(fitness).any():
         raise _all_broke(problem)
-    return Evaluated(fitness, forest, valid, group.knowledge, group.spent_collaborative, group.spent_individual)
+    return Evaluated(fitness, forest, valid, group.table, group.collaborative_cost, group.individual_cost)
 
 
-def first_knowledge(forest: Forest, valid: NDArray[np.int64], problem: Problem, generation: int) -> Knowledge:
+def first_table(forest: Forest, valid: Ints, problem: Problem, generation: int) -> Table:
     """What leaves know before they have learned anything; ``valid`` (n_trees,): which individual each tree is."""
-    settings = problem.settings
     keys = fold_all(root(problem.seed, Stream.Q_VALUES, generation), valid)
-    q_values = np.empty((forest.n_leaves, len(problem.menu.values)))
-    fill_uniform(q_values, forest.first_leaf, keys, settings.q_low, settings.q_high)
-    by_visits = settings.learning_rate_rule == "1/visits"
-    return Knowledge(q_values, np.zeros(q_values.shape if by_visits else (0, 0), dtype=np.int64))
-
-
-def make_rule(settings: Settings) -> Rule:
-    """How Q-values are to move."""
-    return Rule(
-        settings.learning_rate,
-        settings.learning_rate_rule == "1/visits",
-        settings.discount,
-        after_termination=settings.bootstrap == "always",
-        after_truncation=settings.bootstrap != "never",
-    )
+    return fresh_table(forest, len(problem.menu.values), keys, problem.settings)
 
 
 def _rounds(settings: Settings) -> list[tuple[range, range]]:
@@ -137,35 +116,32 @@ class _Group:
         generation: int,
         engine: Engine[Arena],
         forest: Forest,
-        valid: NDArray[np.int64],
+        valid: Ints,
     ):
         self.problem, self.generation, self.engine = problem, generation, engine
         self.forest, self.valid = forest, valid
-        self.knowledge = first_knowledge(forest, valid, problem, generation)
-        self.rule = make_rule(problem.settings)
+        self.table = first_table(forest, valid, problem, generation)
+        self.rule = Rule.of(problem.settings)
         self.episodes_seen = 0
-        self.spent_collaborative = Spent()
-        self.spent_individual = Spent()
+        self.collaborative_cost = Cost()
+        self.individual_cost = Cost()
 
-    def individual(self, stream: Stream, episodes: range) -> NDArray[np.float64]:
+    def individual(self, stream: Stream, episodes: range) -> Floats:
         """Every tree plays ``episodes`` alone (Algorithm 3); the returns, (n_trees, n_episodes)."""
         key = root(self.problem.seed, stream, self.generation)
-        all_trees = IndividualOrder(self.forest, self.knowledge, self.valid, self._learning(episodes), key)
+        all_trees = IndividualOrder(self.forest, self.table, self.valid, self._learning(episodes), key)
         # More parts than workers make up for a worker that is slower.
-        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, self._parts(2, 4))]
+        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, self._parts(self.problem.cuts.individual))]
         try:
-            results = run_orders(self.engine, refine, orders, self.problem)
+            results = run_orders(self.engine, individual, orders, self.problem)
         except EnvironmentFailure as failure:
             raise self._find_culprit(failure, orders) from failure
-        self.knowledge = Knowledge(
-            np.concatenate([r.knowledge.q_values for r in results]),
-            np.concatenate([r.knowledge.visits for r in results]),
-        )
+        self.table = Table(*map(np.concatenate, zip(*(r.table for r in results), strict=True)))
         returns = np.concatenate([r.returns for r in results])
-        self.spent_individual = self.spent_individual.plus(returns.size, sum(r.steps for r in results))
+        self.individual_cost = self.individual_cost.plus(returns.size, sum(r.steps for r in results))
         return returns
 
-    def collaborative(self, iterations: range, weights: NDArray[np.float64]) -> None:
+    def collaborative(self, iterations: range, weights: Floats) -> None:
         """All trees play ``iterations`` together in each copy (Algorithm 2); then leaves are averaged."""
         settings = self.problem.settings
         n_copies = settings.collaborative_copies
@@ -173,35 +149,34 @@ class _Group:
         orders = [
             CollaborativeOrder(
                 self.forest,
-                self.knowledge,
+                self.table,
                 np.arange(a, b),
                 weights,
                 settings.voting,
                 learning,
                 root(self.problem.seed, Stream.COLLABORATIVE, self.generation),
             )
-            for a, b in _cut(n_copies, self._parts(1, 8 if settings.voting in ELECTING else 1))
+            for a, b in _cut(n_copies, self._parts(self.problem.cuts.collaborative))
         ]
-        results = run_orders(self.engine, collaborate, orders, self.problem)
+        results = run_orders(self.engine, collaborative, orders, self.problem)
         # The paper's parallel scheme: each tree becomes the mean of its copies.
-        q_values = np.concatenate([r.knowledge.q_values for r in results]).sum(axis=0) / n_copies
-        visits = np.concatenate([r.knowledge.visits for r in results])
-        gained = (visits - self.knowledge.visits).sum(axis=0)
-        self.knowledge = Knowledge(q_values, self.knowledge.visits + gained)
-        self.spent_collaborative = self.spent_collaborative.plus(
+        q_values = np.concatenate([r.tables.q_values for r in results]).sum(axis=0) / n_copies
+        visits = np.concatenate([r.tables.visits for r in results])
+        gained = (visits - self.table.visits).sum(axis=0)
+        self.table = Table.of(q_values, self.table.visits + gained)
+        self.collaborative_cost = self.collaborative_cost.plus(
             n_copies * len(iterations), sum(r.steps for r in results)
         )
 
-    def _parts(self, in_lockstep: int, otherwise: int) -> int:
-        """Into how many orders a phase is cut, by how many for each worker are good."""
-        workers = self.engine.workers
-        return 1 if workers == 1 else workers * (in_lockstep if self.problem.lockstep else otherwise)
+    def _parts(self, for_each_worker: int) -> int:
+        """Into how many orders a phase is cut."""
+        return 1 if self.engine.workers == 1 else self.engine.workers * for_each_worker
 
     def _find_culprit(self, failure: EnvironmentFailure, orders: Sequence[IndividualOrder]) -> EnvironmentFailure:
         """The failure as it happens to one individual alone, by name, if it happens again."""
         singles = [single for order in orders if order.label == failure.where for single in order.parts()]
         try:
-            run_orders(self.engine, refine, singles, self.problem)
+            run_orders(self.engine, individual, singles, self.problem)
         except EnvironmentFailure as alone:
             if alone.message.startswith(alone.where):
                 return alone
@@ -213,7 +188,7 @@ class _Group:
         seen = self.episodes_seen + np.arange(len(episodes))
         self.episodes_seen += len(episodes)
         epsilons = np.asarray(settings.epsilon * settings.epsilon_decay**seen, dtype=np.float64)
-        return Learning(self.rule, epsilons, episodes.start)
+        return Learning(self.rule, self.problem.menu.values, epsilons, episodes.start)
 
 
 def _all_broke(problem: Problem) -> EnvironmentFailure:
@@ -223,15 +198,10 @@ def _all_broke(problem: Problem) -> EnvironmentFailure:
     )
 
 
-def play_all(
-    trees: Sequence[Tree], seeds: NDArray[np.int64], problem: Problem, engine: Engine[Arena]
-) -> tuple[NDArray[np.float64], int]:
+def play_all(trees: Sequence[Tree], seeds: Seeds, problem: Problem, engine: Engine[Arena]) -> tuple[Floats, int]:
     """Returns of every tree on the same episodes, (n_trees, n_episodes), and the steps they took."""
-    forest = pack(trees)
-    actions = np.concatenate([tree.leaves.actions(problem.menu) for tree in trees])
-    orders = [
-        PlayOrder(forest, actions, np.tile(seeds[a:b], (len(trees), 1))) for a, b in _cut(len(seeds), engine.workers)
-    ]
+    forest, law = pack(trees), join([tree.leaves.law() for tree in trees])
+    orders = [PlayOrder(forest, law, np.tile(seeds[a:b], (len(trees), 1))) for a, b in _cut(len(seeds), engine.workers)]
     results = run_orders(engine, play, orders, problem)
     steps = sum(int(r.lengths.sum()) for r in results)
     return np.concatenate([r.returns for r in results], axis=1), steps

@@ -8,21 +8,15 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import gymnasium as gym
 
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
-from sirl.model.task import Menu, Task, describe
-from sirl.rollout.work import Arena
-from sirl.simulators import Simulator
-from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
-
-Backend = Literal["mujoco", "gymnasium", "envpool"]
-SimulatorName = Literal["auto", "mujoco", "gymnasium", "envpool"]
-
-SLOTS = {"mujoco": 128, "gymnasium": 32, "envpool": 128}
-"""Episodes in lockstep on one worker: enough that Python's cost per call is shared by many."""
+from sirl.model.task import Task
+from sirl.options import Backend, SimulatorName
+from sirl.simulators.gymnasium import make_environment
+from sirl.simulators.spaces import describe
 
 
 @dataclass(frozen=True)
@@ -40,34 +34,6 @@ class Recipe:
         if self.factory is None:
             return make_environment(self.name, **self.options)
         return self.factory(**self.options)
-
-
-@dataclass(frozen=True)
-class ArenaRecipe:
-    """How a worker gets its arena."""
-
-    recipe: Recipe
-    menu: Menu
-    backend: Backend
-    max_steps: int | None
-
-    def __call__(self) -> Arena:
-        """A new arena."""
-        slots = SLOTS[self.backend]
-        simulator: Simulator
-        if self.backend == "mujoco":
-            from sirl.simulators.mujoco.lockstep import MujocoSimulator
-            from sirl.simulators.mujoco.world import Direct
-
-            simulator = MujocoSimulator(self.recipe.name, slots, max_steps=self.max_steps)
-            return Arena(simulator, self.menu.values, Direct.of(self.recipe.name, self.max_steps))
-        if self.backend == "envpool":
-            from sirl.simulators.envpool import EnvPoolSimulator
-
-            simulator = EnvPoolSimulator(self.recipe.name, slots, self.max_steps)
-        else:
-            simulator = GymnasiumSimulator(self.recipe, slots, self.max_steps, name=self.recipe.name)
-        return Arena(simulator, self.menu.values)
 
 
 def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, Any] | None = None) -> Recipe:
@@ -145,15 +111,6 @@ def choose_backend(recipe: Recipe, simulator: SimulatorName) -> Backend:
             "use --simulator gymnasium."
         )
     return simulator
-
-
-def in_lockstep(backend: Backend) -> bool:
-    """Whether episodes advance in lockstep, rather than in compiled loops one after another."""
-    if backend != "mujoco":
-        return True
-    from sirl.simulators.mujoco.library import find_library
-
-    return find_library() is None
 
 
 def usable_cores() -> int:

@@ -128,16 +128,17 @@ class GymnasiumSimulator:
                 terminated=np.array(terminated, np.bool_),
                 truncated=np.array(truncated, np.bool_) | out_of_time,
             )
-        return step._replace(broken=self._broken(ids, step)) if self._is_mujoco else step
+        return self._without_broken(ids, step) if self._is_mujoco else step
 
-    def _broken(self, ids: Ids, step: Step) -> NDArray[np.bool_] | None:
-        """Which episodes end here after MuJoCo has lost its state, which it then silently sets back."""
+    def _without_broken(self, ids: Ids, step: Step) -> Step:
+        """The step, without what comes after MuJoCo has lost a state, which it then silently sets back."""
         from sirl.simulators.mujoco.rules import has_diverged
 
-        broken = np.zeros(len(ids), np.bool_)
-        for row in np.flatnonzero(step.terminated | step.truncated).tolist():
-            broken[row] = has_diverged(self._environments[int(ids[row])].unwrapped.data)  # type: ignore[attr-defined]
-        return broken if broken.any() else None
+        broken = np.array([has_diverged(self._environments[slot].unwrapped.data) for slot in ids.tolist()])  # type: ignore[attr-defined]
+        if not broken.any():
+            return step
+        step.observations[broken], step.rewards[broken], step.terminated[broken] = 0.0, 0.0, True
+        return step._replace(broken=broken)
 
     def close(self) -> None:
         """Close every environment."""

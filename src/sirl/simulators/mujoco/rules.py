@@ -15,13 +15,10 @@ import gymnasium as gym
 import mujoco
 import numpy as np
 from gymnasium.utils import seeding
-from numpy.typing import NDArray
 
+from sirl.arrays import Floats, Seeds
 from sirl.jit import part
 from sirl.simulators.mujoco.seeding import first_uniforms
-
-Floats = NDArray[np.float64]
-Actions = NDArray[Any]
 
 _ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
 # MuJoCo's warnings of a broken state, which it then silently sets back: BADQPOS, BADQVEL, BADQACC, BADCTRL.
@@ -40,7 +37,7 @@ class Overlay:
     """Physics steps for each action."""
     noise: float = 0.0
     """An episode starts uniformly so far around the model's default positions and velocities."""
-    starts: Callable[[mujoco.MjModel, NDArray[np.int64]], Floats] | None = None
+    starts: Callable[[mujoco.MjModel, Seeds], Floats] | None = None
     """Where that is not so: from seeds (n,) to positions and then velocities, (n, nq + nv)."""
     control_cost: float = 0.0
     """Cost of the sum of an action's squares."""
@@ -58,12 +55,12 @@ class Overlay:
     """An arm that is to reach a target; else a body that is to stay upright, or to move forward."""
 
 
-def _noisy_starts(model: mujoco.MjModel, seeds: NDArray[np.int64], noise: float) -> Floats:
+def _noisy_starts(model: mujoco.MjModel, seeds: Seeds, noise: float) -> Floats:
     default = _default(model)
     return np.asarray(default + _stretch(first_uniforms(seeds, len(default)), noise))
 
 
-def _cheetah_starts(model: mujoco.MjModel, seeds: NDArray[np.int64]) -> Floats:
+def _cheetah_starts(model: mujoco.MjModel, seeds: Seeds) -> Floats:
     starts = np.tile(_default(model), (len(seeds), 1))
     for start, seed in zip(starts, seeds.tolist(), strict=True):
         rng, _ = seeding.np_random(seed)
@@ -72,7 +69,7 @@ def _cheetah_starts(model: mujoco.MjModel, seeds: NDArray[np.int64]) -> Floats:
     return starts
 
 
-def _reacher_starts(model: mujoco.MjModel, seeds: NDArray[np.int64], tries: int = 8) -> Floats:
+def _reacher_starts(model: mujoco.MjModel, seeds: Seeds, tries: int = 8) -> Floats:
     """The last two joints place the target: at rest, uniformly in the disc that the arm reaches."""
     nq, nv, rows = model.nq, model.nv, np.arange(len(seeds))
     draws = first_uniforms(seeds, nq + 2 * tries + nv)
@@ -134,14 +131,9 @@ def time_limit(env_id: str, max_steps: int | None) -> int:
     return limit if max_steps is None else min(max_steps, limit)
 
 
-def draw_starts(task: Overlay, model: mujoco.MjModel, seeds: NDArray[np.int64]) -> Floats:
+def draw_starts(task: Overlay, model: mujoco.MjModel, seeds: Seeds) -> Floats:
     """Where episodes with these ``seeds`` (n,) start: positions and then velocities, (n, nq + nv)."""
     return _noisy_starts(model, seeds, task.noise) if task.starts is None else task.starts(model, seeds)
-
-
-def control_costs(task: Overlay, actions: Actions) -> Floats:
-    """What ``actions`` (n, nu) cost, (n,), in the precision that they have."""
-    return np.asarray(task.control_cost * np.square(actions).sum(axis=1), dtype=np.float64)
 
 
 class BodyRules(NamedTuple):
@@ -163,55 +155,54 @@ class BodyRules(NamedTuple):
 
 
 @part
-def observe_body(qpos: Any, qvel: Any, slot: int, rules: BodyRules, observations: Any, i: int) -> None:
-    """Write what the body of a slot sees to row ``i`` of observations (n, n_features)."""
+def observe_body(qpos: Any, qvel: Any, rules: BodyRules, observation: Any) -> None:
+    """Write what a body at positions (1, nq) and velocities (1, nv) sees to ``observation`` (1, n_features)."""
     n_positions = qpos.shape[1] - rules.hidden
     for j in range(n_positions):
-        observations[i, j] = qpos[slot, rules.hidden + j]
+        observation[0, j] = qpos[0, rules.hidden + j]
     for j in range(qvel.shape[1]):
-        speed = min(max(qvel[slot, j], -rules.speed_bound), rules.speed_bound)
-        observations[i, n_positions + j] = speed
+        observation[0, n_positions + j] = min(max(qvel[0, j], -rules.speed_bound), rules.speed_bound)
 
 
 @part
-def reward_body(qpos: Any, slot: int, before: float, cost: float, rules: BodyRules) -> float:
+def reward_body(qpos: Any, before: float, cost: float, rules: BodyRules) -> float:
     """What a step earns that began at the position ``before`` and took an action of some cost."""
-    velocity = (qpos[slot, 0] - before) / rules.dt
+    velocity = (qpos[0, 0] - before) / rules.dt
     return rules.forward * velocity + rules.alive - cost  # type: ignore[no-any-return]
 
 
 @part
-def has_fallen(qpos: Any, qvel: Any, slot: int, rules: BodyRules) -> bool:
-    """Whether the episode of a slot is over."""
+def has_fallen(qpos: Any, qvel: Any, rules: BodyRules) -> bool:
+    """Whether the episode is over."""
     if rules.fall == _PENDULUM:
-        return bool(abs(qpos[slot, 1]) > 0.2)
+        return bool(abs(qpos[0, 1]) > 0.2)
     if rules.fall == _HOPPER:
         calm = True
         for j in range(2, qpos.shape[1]):
-            calm &= abs(qpos[slot, j]) < 100.0
+            calm &= abs(qpos[0, j]) < 100.0
         for j in range(qvel.shape[1]):
-            calm &= abs(qvel[slot, j]) < 100.0
-        return not (calm and qpos[slot, 1] > 0.7 and abs(qpos[slot, 2]) < 0.2)
+            calm &= abs(qvel[0, j]) < 100.0
+        return not (calm and qpos[0, 1] > 0.7 and abs(qpos[0, 2]) < 0.2)
     if rules.fall == _WALKER:
-        return not (0.8 < qpos[slot, 1] < 2.0 and abs(qpos[slot, 2]) < 1.0)
+        return not (0.8 < qpos[0, 1] < 2.0 and abs(qpos[0, 2]) < 1.0)
     return False
 
 
 @part
-def is_broken(qpos: Any, qvel: Any, warnings: Any, slot: int) -> bool:
+def is_broken(qpos: Any, qvel: Any, warnings: Any) -> bool:
     """Whether a state has a warning or a number that is none."""
     well = True
     for kind in range(warnings.shape[1]):
-        well &= warnings[slot, kind] == 0
+        well &= warnings[0, kind] == 0
     for j in range(qpos.shape[1]):
-        well &= bool(np.isfinite(qpos[slot, j]))
+        well &= bool(np.isfinite(qpos[0, j]))
     for j in range(qvel.shape[1]):
-        well &= bool(np.isfinite(qvel[slot, j]))
+        well &= bool(np.isfinite(qvel[0, j]))
     return not well
 
 
 def has_diverged(data: mujoco.MjData) -> bool:
-    """Whether MuJoCo has lost a simulation's state since its reset."""
+    """Whether MuJoCo has lost a simulation's state since its reset: :func:`is_broken` outside of compiled loops."""
     return bool(data.warning.number[DIVERGED].any())
 
 

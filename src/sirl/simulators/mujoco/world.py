@@ -1,7 +1,7 @@
 """One MuJoCo simulation inside compiled loops: no call of Python between an action and what it leads to.
 
 Episodes in lockstep share what a call from Python costs; here there is none to share. Only loops that are compiled
-from end to end can use it, so it is no :class:`~sirl.simulators.Simulator`. Bit-equal to Gymnasium, too.
+from end to end can use it, so it is no :class:`~sirl.simulators.Simulator`. Bit-equal to Gymnasium.
 
 A fatal error of MuJoCo would end the process here, where Python's bindings raise an exception. None of the tasks is
 known to have one; a worker process that ends is told of by name.
@@ -9,12 +9,13 @@ known to have one; a worker process that ends is told of by name.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from sirl.arrays import Actions, Floats
 from sirl.jit import part
 from sirl.simulators.mujoco.library import (
     Loop,
@@ -29,8 +30,6 @@ from sirl.simulators.mujoco.rules import (
     DIVERGED,
     SUPPORTED,
     BodyRules,
-    control_costs,
-    draw_starts,
     has_fallen,
     is_broken,
     load_model,
@@ -39,8 +38,6 @@ from sirl.simulators.mujoco.rules import (
     silence_mujoco,
     time_limit,
 )
-
-Floats = NDArray[np.float64]
 
 
 class Physics(NamedTuple):
@@ -90,6 +87,10 @@ class World(NamedTuple):
     """A simulation of one episode, for compiled loops."""
 
     physics: Physics
+    control: Actions
+    """(nu,) in the action's dtype: what is done next."""
+    control_cost: Actions
+    """(1,) in the action's dtype: of the sum of an action's squares, since Gymnasium computes it in that precision."""
     observation: Floats
     """(1, n_features): what is seen now."""
     max_steps: int
@@ -98,15 +99,6 @@ class World(NamedTuple):
     """An arm that is to reach a target, not a body that is to stay upright or move."""
     body: BodyRules
     reach: Reach
-
-
-class Controls(NamedTuple):
-    """The actions that may be taken."""
-
-    values: Floats
-    """(n_actions, nu)"""
-    costs: Floats
-    """(n_actions,)"""
 
 
 @part
@@ -125,37 +117,44 @@ def begin(world: World, start: Any) -> None:
 
 
 @part
-def advance(world: World, controls: Controls, action: int) -> Any:
-    """Take an action; ``world.observation`` is what it leads to.
+def advance(world: World) -> Any:
+    """Do what ``world.control`` says; ``world.observation`` is what it leads to.
 
     Returns:
         The reward, whether the episode is over, and whether that is because the simulation broke down.
     """
     physics = world.physics
-    for j in range(len(physics.ctrl)):
-        physics.ctrl[j] = controls.values[action, j]
+    squares = world.control[0] * world.control[0]
+    physics.ctrl[0] = world.control[0]
+    for j in range(1, len(physics.ctrl)):
+        squares += world.control[j] * world.control[j]
+        physics.ctrl[j] = world.control[j]
+    cost = float(world.control_cost[0] * squares)
     before = physics.qpos[0, 0]
     reward = 0.0
     if world.reaches:  # the distance before the action counts, as it was seen
-        reward = -np.sqrt(world.reach.square[0]) - controls.costs[action]
+        reward = -np.sqrt(world.reach.square[0]) - cost
     for _ in range(physics.frame_skip):
         call_with_two(physics.step, physics.model, physics.data)
-    if is_broken(physics.qpos, physics.qvel, physics.warnings, 0):
+    if is_broken(physics.qpos, physics.qvel, physics.warnings):
         for j in range(world.observation.shape[1]):
             world.observation[0, j] = 0.0
         return 0.0, True, True
     _observe(world)
     if world.reaches:
         return reward, False, False
-    reward = reward_body(physics.qpos, 0, before, controls.costs[action], world.body)
-    return reward, has_fallen(physics.qpos, physics.qvel, 0, world.body), False
+    return (
+        reward_body(physics.qpos, before, cost, world.body),
+        has_fallen(physics.qpos, physics.qvel, world.body),
+        False,
+    )
 
 
 @part
 def _observe(world: World) -> None:
     qpos, qvel, seen, reach = world.physics.qpos, world.physics.qvel, world.observation, world.reach
     if not world.reaches:
-        observe_body(qpos, qvel, 0, world.body, seen, 0)
+        observe_body(qpos, qvel, world.body, seen)
         return
     _measure(reach)
     for j in range(2):
@@ -182,64 +181,65 @@ def _run(loop: Loop) -> None:
     call_with_four(loop.function, loop.arrays, loop.dimensions, loop.strides, loop.data)
 
 
-class Direct:
-    """A task of ``SUPPORTED`` for compiled loops.
+class Memory(NamedTuple):
+    """What must live as long as a world: it holds addresses."""
+
+    model: mujoco.MjModel
+    data: mujoco.MjData
+    arrays: list[Any]
+
+
+def make_world(env_id: str, action_dtype: str, max_steps: int | None = None) -> tuple[World, Memory]:
+    """A task of ``SUPPORTED`` for compiled loops, where MuJoCo's library is found.
 
     Args:
-        env_id: one of ``SUPPORTED``.
-        library: where MuJoCo's functions are.
+        env_id: its id.
+        action_dtype: of the controls, float32 or float64.
         max_steps: truncate episodes here, if that is before Gymnasium's own time limit.
     """
+    silence_mujoco()
+    stop_timers()
+    task, model = SUPPORTED[env_id], load_model(env_id)
+    data = mujoco.MjData(model)
+    reach, arrays = _make_reach(data, task.reaches)
+    body = BodyRules.of(task, model)
+    n_features = 11 if task.reaches else model.nq - body.hidden + model.nv
+    world = World(
+        physics=_make_physics(model, data, task.frame_skip),
+        control=np.zeros(model.nu, action_dtype),
+        control_cost=np.array([task.control_cost], action_dtype),
+        observation=np.zeros((1, n_features)),
+        max_steps=time_limit(env_id, max_steps),
+        reaches=task.reaches,
+        body=body,
+        reach=reach,
+    )
+    return world, Memory(model, data, arrays)
 
-    def __init__(self, env_id: str, library: Any, max_steps: int | None):
-        silence_mujoco()
-        stop_timers()
-        self._task = SUPPORTED[env_id]
-        self._model = load_model(env_id)
-        self._data = mujoco.MjData(self._model)
-        reach, self._memory = self._make_reach(self._task.reaches)
-        body = BodyRules.of(self._task, self._model)
-        n_features = 11 if self._task.reaches else self._model.nq - body.hidden + self._model.nv
-        physics = self._make_physics(library)
-        self.world = World(
-            physics, np.zeros((1, n_features)), time_limit(env_id, max_steps), self._task.reaches, body, reach
-        )
 
-    @classmethod
-    def of(cls, env_id: str, max_steps: int | None = None) -> Self | None:
-        """The task, if MuJoCo's library is where its package usually has it."""
-        library = find_library()
-        return None if library is None else cls(env_id, library, max_steps)
+def _make_physics(model: mujoco.MjModel, data: mujoco.MjData, frame_skip: int) -> Physics:
+    library = find_library()
+    assert library is not None, "the library is not found, which is to be asked before"
+    return Physics(
+        address_of(library, "mj_resetData"),
+        address_of(library, "mj_kinematics"),
+        address_of(library, "mj_step"),
+        model._address,
+        data._address,
+        frame_skip,
+        data.qpos[None],
+        data.qvel[None],
+        data.ctrl,
+        data.warning.number[None, DIVERGED],
+    )
 
-    def starts(self, seeds: NDArray[np.int64]) -> Floats:
-        """Where episodes with ``seeds`` (n,) begin, (n, nq + nv)."""
-        return draw_starts(self._task, self._model, seeds)
 
-    def controls(self, actions: NDArray[Any]) -> Controls:
-        """The actions (n_actions, nu), float32 or float64, as compiled loops need them."""
-        return Controls(actions.astype(np.float64), control_costs(self._task, actions))
-
-    def _make_physics(self, library: Any) -> Physics:
-        model, data = self._model, self._data
-        return Physics(
-            address_of(library, "mj_resetData"),
-            address_of(library, "mj_kinematics"),
-            address_of(library, "mj_step"),
-            model._address,
-            data._address,
-            self._task.frame_skip,
-            data.qpos[None],
-            data.qvel[None],
-            data.ctrl,
-            data.warning.number[None, DIVERGED],
-        )
-
-    def _make_reach(self, reaches: bool) -> tuple[Reach, list[Any]]:
-        """For a task that does not reach, just of the right type: all tasks then share what is compiled."""
-        bodies = ("fingertip", "target") if reaches else ("world", "world")
-        fingertip, target = (self._data.body(name).xpos for name in bodies)
-        gap, square, angles, cosines, sines = (np.zeros(n) for n in (3, 1, 2, 2, 2))
-        calls = [bind_loop(np.vecdot, gap, gap, square), bind_loop(np.cos, angles, cosines)]
-        calls.append(bind_loop(np.sin, angles, sines))
-        loops = [loop for loop, _ in calls]
-        return Reach(fingertip, target, gap, square, angles, cosines, sines, *loops), [memory for _, memory in calls]
+def _make_reach(data: mujoco.MjData, reaches: bool) -> tuple[Reach, list[Any]]:
+    """For a task that does not reach, just of the right type: all tasks then share what is compiled."""
+    bodies = ("fingertip", "target") if reaches else ("world", "world")
+    fingertip, target = (data.body(name).xpos for name in bodies)
+    gap, square, angles, cosines, sines = (np.zeros(n) for n in (3, 1, 2, 2, 2))
+    calls = [bind_loop(np.vecdot, gap, gap, square), bind_loop(np.cos, angles, cosines)]
+    calls.append(bind_loop(np.sin, angles, sines))
+    loops = [loop for loop, _ in calls]
+    return Reach(fingertip, target, gap, square, angles, cosines, sines, *loops), [memory for _, memory in calls]

@@ -1,0 +1,171 @@
+"""``sirl train``: a run from its start, or from its last checkpoint, to its score."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sirl.cli.arguments import add_env_option, add_fields
+from sirl.cli.printing import count, print_score
+from sirl.config import Settings
+from sirl.errors import EnvironmentFailure, SirlError, WriteFailure, printable
+from sirl.options import Options
+
+if TYPE_CHECKING:
+    from sirl.runs.training import Training
+
+
+def add(commands: Any) -> None:
+    """What can be asked."""
+    parser = commands.add_parser(
+        "train",
+        help="train a policy on a task",
+        description="Train a policy on any Gymnasium task. Settings not given come from the task's preset for the "
+        "method, or from the paper's table, whose values stand in brackets.",
+        usage="sirl train ENV [options]\n       sirl train --resume DIR",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "env", metavar="ENV", nargs="?", help="a Gymnasium id, such as LunarLander-v3 or my_module:MyEnv-v0"
+    )
+    parser.add_argument("--resume", metavar="DIR", help="go on with the run in this directory, to the same end")
+    add_fields(parser, Options, leave_out=("env_options",))
+    add_env_option(parser)
+    add_fields(parser, Settings)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Train a policy, or go on with a run."""
+    from sirl.cli.progress import show_progress
+
+    with _shown_warnings(), _stops_on_terminate():
+        run = _make_run(options)
+        _announce(run)
+        try:
+            for _ in show_progress(run.generations(), run.settings.generations, run.history):
+                pass
+            _report(run)
+        except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
+            return _report_stop(run, reason)
+    return 0
+
+
+def _make_run(options: Namespace) -> Training:
+    from sirl.runs.directory import fresh_path
+    from sirl.runs.training import Training
+
+    asked = {name: value for name, value in vars(options).items() if name not in ("run", "env", "resume", "env_option")}
+    if options.env_option:
+        asked["env_options"] = dict(options.env_option)
+    if options.resume:
+        return Training.resume(options.resume, options.env, **asked)
+    if options.env is None:
+        raise SirlError("name the task to train on, such as CartPole-v1, or the run to go on with: --resume DIR.")
+    method, seed = (asked.get(name, getattr(Options(), name)) for name in ("method", "seed"))
+    base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{method}-{seed}"
+    return Training(options.env, **{"out": fresh_path(base)} | asked)
+
+
+@contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Show our own warnings as the command line shows errors."""
+    usual = warnings.formatwarning
+
+    def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
+        return (
+            f"sirl: warning: {printable(str(message))}\n"
+            if "sirl" in filename
+            else usual(message, category, filename, *rest)
+        )
+
+    warnings.formatwarning = format_ours  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: stop as on Ctrl-C."""
+
+
+@contextmanager
+def _stops_on_terminate() -> Iterator[None]:
+    def stop(*_: object) -> NoReturn:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+
+
+def _announce(run: Training) -> None:
+    config, settings = run.config, run.settings
+    print(
+        f"{config.method} on {config.env}, seed {config.seed}: {settings.population} trees, up to "
+        f"{count(settings.generations, 'generation')} of {count(settings.episodes_per_generation(), 'episode')}, "
+        f"{count(run.workers, 'worker')}, {config.simulator} simulator → {_place(run)}",
+        flush=True,
+    )
+    if run.options.engine == "local" and not run.arena.is_warm:
+        print("compiling the loops for the first time, which takes some seconds", flush=True)
+
+
+def _place(run: Training) -> str:
+    assert run.directory is not None  # the command line always gives one
+    return str(run.directory.path)
+
+
+def _report(run: Training) -> None:
+    from sirl.cli.progress import duration
+
+    policy, history = run.champion, run.history
+    print(f"\n{policy}\n")
+    try:
+        score = run.score()
+    except EnvironmentFailure as failure:
+        if run.directory is not None:
+            run.directory.note("evaluation", f"{failure}\n{failure.details}")
+        raise
+    print_score(policy, score, policy.task.env)
+    episodes = sum(r.episodes for r in history)
+    checks = sum(r.validation.episodes for r in history)
+    print(
+        f"cost   {count(len(history), 'generation')}, {count(episodes, 'episode')} and {checks:,} more to choose "
+        f"the champion, {sum(r.steps for r in history):,} steps, {duration(sum(r.seconds for r in history))}"
+    )
+    if run.settings.stop_at is not None and not run.state.solved:
+        print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")
+    where = _place(run)
+    named = f"--env {run.config.env} " if ":" in run.config.env else ""
+    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} {named}--episodes 1000")
+
+
+def _report_stop(run: Training, reason: BaseException) -> int:
+    where = _place(run)
+    if run.state.champion is None:
+        kept = "no generation had ended, so there is no champion yet"
+    else:
+        kept = f"the champion of {count(run.state.generation, 'generation')} is kept in {where}/champion.json"
+    named = f"{run.config.env} " if ":" in run.config.env else ""
+    go_on = f"sirl: to go on: sirl train {named}--resume {where}"
+    if isinstance(reason, KeyboardInterrupt):
+        print(f"\nsirl: stopped; {kept}.\n{go_on}", file=sys.stderr)
+        return 143 if isinstance(reason, _Terminated) else 130
+    if isinstance(reason, WriteFailure):
+        print(f"sirl: error: {reason}\nsirl: what was written before is kept.\n{go_on}", file=sys.stderr)
+        return 1
+    print(f"sirl: error: {reason}\nsirl: {kept}; what happened is in {where}/log.txt.\n{go_on}", file=sys.stderr)
+    return 1

@@ -1,0 +1,42 @@
+"""What leaves do inside compiled loops, one function for each kind's law.
+
+``act(law, leaf, observation, control)`` writes what a leaf does on an observation to ``control`` (n_components,), in
+loops that numba compiles for each kind of law anew. It has the bits of the kind's own ``act`` in ``model/leaves.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sirl.jit import compiled, implemented
+from sirl.model.leaves import Constants
+
+
+def act(law: Any, leaf: int, observation: Any, control: Any) -> None:  # noqa: ARG001
+    """Write what a leaf does on an observation (n_features,) to ``control`` (n_components,)."""
+    raise TypeError(law)
+
+
+acts = implemented(act)
+"""``@acts(Law)`` makes a function what leaves with that law do."""
+
+
+@acts(Constants)
+def _constant(law: Any, leaf: int, observation: Any, control: Any) -> None:  # noqa: ARG001
+    for component in range(len(control)):
+        control[component] = law.values[leaf, component]
+
+
+@compiled
+def act_each(law: Any, leaves: Any, observations: Any, actions: Any) -> None:
+    """What leaves (n,) do on observations (n, n_features), written to actions (n, n_components)."""
+    for i in range(len(leaves)):
+        act(law, leaves[i], observations[i], actions[i])
+
+
+def join(laws: list[Any]) -> Any:
+    """The law of the leaves of several trees of one kind, one tree after another."""
+    kind = type(laws[0])
+    return kind(*(np.concatenate(arrays) for arrays in zip(*laws, strict=True)))
