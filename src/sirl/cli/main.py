@@ -31,8 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that has no box characters gets question marks
             stream.reconfigure(errors="replace")
-    if os.getcwd() not in sys.path:  # for module:Env-v0 with a module of the user's own
-        sys.path.append(os.getcwd())
     parser = _parser()
     options = parser.parse_args(arguments)
     try:

@@ -17,6 +17,7 @@ from sirl.model.task import Menu, Task, describe
 from sirl.rollout.work import Arena
 from sirl.simulators import Simulator
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
+from sirl.simulators.modules import find_beside, serve
 
 Backend = Literal["mujoco", "gymnasium", "envpool"]
 SimulatorName = Literal["auto", "mujoco", "gymnasium", "envpool"]
@@ -34,10 +35,14 @@ class Recipe:
     """None: ``name`` is a Gymnasium id."""
     options: dict[str, Any]
     """Keyword arguments of the environment."""
+    beside: str = ""
+    """The directory that the module of ``name`` is in, if it is not where Python looks."""
 
     def __call__(self) -> gym.Env[Any, Any]:
         """A new environment."""
         if self.factory is None:
+            if self.beside:
+                serve(self.name, self.beside)
             return make_environment(self.name, **self.options)
         return self.factory(**self.options)
 
@@ -73,7 +78,7 @@ class ArenaRecipe:
 def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, Any] | None = None) -> Recipe:
     """The recipe for an id or a factory."""
     if isinstance(env, str):
-        return Recipe(_with_version(env), None, dict(options or {}))
+        return Recipe(_with_version(env), None, dict(options or {}), find_beside(env))
     if isinstance(env, gym.Env) or not callable(env):
         raise SirlError(
             "give an environment's id, or a function that makes one such as `lambda: MyEnv()`, not "
