@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 import threading
-import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -15,7 +14,7 @@ from typing import Any, NoReturn
 
 from sirl.cli.progress import duration, show_progress
 from sirl.config import Settings
-from sirl.errors import EnvironmentFailure, SirlError, WriteFailure, printable
+from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
 from sirl.model.policy import Policy, load
 from sirl.model.text import rules
 from sirl.rollout.warm_up import is_rehearsed
@@ -36,7 +35,7 @@ _TRAIN_DEFAULTS: dict[str, Any] = {
 
 def train(options: Namespace) -> int:
     """Train a policy, or go on with a run."""
-    with _shown_warnings(), _stops_on_terminate():
+    with _stops_on_terminate():
         run = _resumed_run(options) if options.resume else _new_run(options)
         _announce(run)
         try:
@@ -102,25 +101,6 @@ def _resumed_run(options: Namespace) -> Training:
         generations=getattr(options, "generations", None),
         stop_at=getattr(options, "stop_at", None),
     )
-
-
-@contextmanager
-def _shown_warnings() -> Iterator[None]:
-    """Show our own warnings as the command line shows errors."""
-    usual = warnings.formatwarning
-
-    def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
-        return (
-            f"sirl: warning: {printable(str(message))}\n"
-            if "sirl" in filename
-            else usual(message, category, filename, *rest)
-        )
-
-    warnings.formatwarning = format_ours  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        warnings.formatwarning = usual
 
 
 class _Terminated(KeyboardInterrupt):

@@ -10,12 +10,14 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from sirl import __version__
 from sirl.config import METHODS, Settings
-from sirl.errors import SirlError, did_you_mean
+from sirl.errors import SirlError, did_you_mean, printable
 
 _EPILOG = """\
 examples:
@@ -34,10 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        from sirl.cli import commands
+        with _shown_warnings():
+            from sirl.cli import commands
 
-        command: Callable[[argparse.Namespace], int] = getattr(commands, options.command)
-        return command(options)
+            command: Callable[[argparse.Namespace], int] = getattr(commands, options.command)
+            return command(options)
     except SirlError as error:
         print(f"sirl: error: {error}", file=sys.stderr)
         return 1
@@ -54,6 +57,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sirl: error: the system refuses ({error.strerror or error}): give it what it lacks.", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+@contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Show our own warnings as the command line shows errors."""
+    usual = warnings.formatwarning
+
+    def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
+        return (
+            f"sirl: warning: {printable(str(message))}\n"
+            if "sirl" in filename
+            else usual(message, category, filename, *rest)
+        )
+
+    warnings.formatwarning = format_ours  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 class _Parser(argparse.ArgumentParser):
