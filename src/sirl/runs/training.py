@@ -7,6 +7,7 @@ shows what happens, or for a program that wants to look at every generation.
 from __future__ import annotations
 
 import inspect as introspection
+import math
 import platform
 import time
 import warnings
@@ -23,7 +24,7 @@ from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.model.policy import Origin, Policy
 from sirl.rollout.warm_up import rehearse
 from sirl.rollout.work import Arena
-from sirl.runs import checkpoints
+from sirl.runs.checkpoints import Checkpoints, to_state
 from sirl.runs.directory import Config, Record, RunDirectory, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.search.evolution import State, first_state, next_generation
@@ -87,8 +88,10 @@ class Training:
         self.engine, self.address = check_engine(engine, address), address
         self.state = first_state(self.problem)
         self.history: list[Record] = []
-        self._checkpointed = time.monotonic()
+        self._checkpointed = -math.inf  # the first generation is kept at once, whatever the minutes
         self.directory = RunDirectory.create(out, self.config) if out is not None else None
+        if self.directory is not None:
+            self._checkpoints = Checkpoints(self.directory.checkpoints, self.config.digest())
         self._arena = ArenaRecipe(recipe, self.problem.menu, backend, self.settings.max_steps)
 
     @staticmethod
@@ -147,24 +150,26 @@ class Training:
             raise SirlError(
                 f"{directory.path} holds another run, of another task, seed or settings: give what it was started with."
             )
-        for name, version in earlier.versions.items():
-            if self.config.versions.get(name) != version:
-                now = self.config.versions.get(name, "none")
+        current = {"sirl": self.config.sirl, **self.config.versions}
+        for name, version in {"sirl": earlier.sirl, **earlier.versions}.items():
+            if current.get(name) != version:
+                now = current.get(name, "none")
                 warnings.warn(
                     f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
                     stacklevel=2,
                 )
-        checkpoint, damaged = checkpoints.load_latest(directory.checkpoints, self.config.digest(), self.problem)
+        kept = Checkpoints(directory.checkpoints, self.config.digest())
+        checkpoint, damaged = kept.load_latest(self.problem)
         if checkpoint is None and damaged:  # to start over would cost the champion and the history that are there
             raise SirlError(f"{damaged[0]} There is none: restore one, or train again in another directory.")
-        for text in damaged:
-            warnings.warn(text, stacklevel=2)
-        self.directory = directory
+        with writable(directory.checkpoints):
+            kept.set_damaged_aside()
+        self.directory, self._checkpoints = directory, kept
         if checkpoint is not None:
-            self.state, self.history = checkpoints.to_state(checkpoint), checkpoint.history
-            if self.state.champion is not None:
-                directory.crown(self.champion)
-        directory.rewrite(self.history)
+            self.state, self.history = to_state(checkpoint), checkpoint.history
+        champion = None if self.state.champion is None else self.champion
+        for text in damaged + directory.agree(champion, self.history):
+            warnings.warn(text, stacklevel=2)
         directory.configure(self.config)
 
     def generations(self) -> Iterator[Record]:
@@ -193,6 +198,7 @@ class Training:
     def _keep(self, before: State, record: Record) -> Record:
         self.history.append(record)
         if self.directory is not None:
+            self._checkpoint(self.directory)  # first, so that champion and history are never ahead of what can go on
             if self.state.champion is not before.champion:
                 self.directory.crown(self.champion)
             self.directory.add(record)
@@ -202,14 +208,13 @@ class Training:
                     f"generation {record.generation + 1}",
                     f"no fitness for individual {who}: the simulation lost its state under its actions",
                 )
-            self._checkpoint(self.directory)
         return record
 
     def _checkpoint(self, directory: RunDirectory) -> None:
         if self.over or time.monotonic() - self._checkpointed >= self.checkpoint_seconds:
             with writable(directory.checkpoints):
                 champion = None if self.state.champion is None else self.champion
-                checkpoints.save(directory.checkpoints, self.state, champion, self.history, self.config.digest())
+                self._checkpoints.save(self.state, champion, self.history)
             self._checkpointed = time.monotonic()
 
     @property
