@@ -35,7 +35,7 @@ from sirl import files
 from sirl.cli import main as cli
 from sirl.engine import make_engine
 from sirl.model.policy import Policy
-from sirl.runs import checkpoints
+from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import read_history
 from sirl.runs.training import Training
 from watched import SMALL, Watched, flags, go_on, handles_of, memory_of, outcome
@@ -205,7 +205,7 @@ def damaged_files(trial: Trial) -> dict[str, Any]:
         bad = content[:at] if trial.rng.random() < 0.5 else flipped(content, at, trial.rng.randrange(8))
         (place / newest.name).write_bytes(bad)
         if kind == "checkpoint":
-            found, warnings = checkpoints.load_latest(place, run.config.digest(), run.problem)
+            found, warnings = Checkpoints(place, run.config.digest()).load_latest(run.search, run.task)
             noticed, same = found is None and len(warnings) == 1, False
         else:
             noticed, same = _loads(place / newest.name, good["model"])
@@ -577,7 +577,7 @@ def checkpoint(trial: Trial) -> dict[str, Any]:
     late = (run.history * 1000)[:1000]
     begin = time.perf_counter()
     for _ in range(20):
-        checkpoints.save(run.directory.checkpoints, run.search, run.state, late, run.config.digest())
+        run._checkpoints.save(run.search, run.state, late)
     late_save = (time.perf_counter() - begin) / 20
     generation, save = float(np.median(seconds[1:])), float(np.median(spent[1:]))  # the first loads what is compiled
     shares = [100 * save / generation, 100 * late_save / generation]

@@ -41,7 +41,7 @@ with atheris.instrument_imports(include=["sirl", "tomllib"], exclude=[f"sirl.{na
     import sirl
     from hostile import SETTINGS, signed
     from sirl.model.policy import Policy
-    from sirl.runs.checkpoints import load_latest
+    from sirl.runs.checkpoints import Checkpoints
     from sirl.runs.directory import read_config, read_history
     from sirl.runs.training import Training
 
@@ -64,7 +64,7 @@ def config(_: Training, place: Path, content: bytes) -> None:
 def checkpoint(run: Training, place: Path, content: bytes) -> None:
     """A checkpoint whose checksum fits."""
     (place / "00000001.ckpt").write_bytes(signed(content))
-    found, warned = load_latest(place, run.config.digest(), run.problem)
+    found, warned = Checkpoints(place, run.config.digest()).load_latest(run.search, run.task)
     assert (found is None) == bool(warned)
 
 

@@ -204,3 +204,11 @@ def test_an_environment_that_can_not_be_made(tmp_path):
 def test_a_factory_works_on_worker_processes():
     run = sirl.train(lambda: Tiny(), **TINY | {"workers": 2})
     assert run.champion.to_json() == sirl.train(lambda: Tiny(), **TINY).champion.to_json()
+
+
+def test_a_failure_is_put_into_words_from_its_fields_and_not_from_another_text():
+    """A message that happens to begin like the work it is about says no more than it says."""
+    failure = EnvironmentFailure("individual 7 of the herd is not in the observation space.", where="individual 7")
+    assert str(failure) == "individual 7 of the herd is not in the observation space."
+    failure.alone = True
+    assert str(failure) == "individual 7: individual 7 of the herd is not in the observation space."

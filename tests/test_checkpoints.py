@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ import pytest
 
 import sirl
 from sirl.cli.main import main
-from sirl.runs.checkpoints import load_latest
+from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import read_history
 from sirl.search import evolution
 
@@ -54,6 +55,14 @@ def stopped(path, after):
     return path
 
 
+def resumed(path):
+    """The run of a directory again, and what is said about it."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        run = sirl.Training.resume(path, workers=1)
+    return run, [str(warning.message) for warning in told]
+
+
 @pytest.mark.parametrize("after", [0, 1, 4, 5])
 def test_a_resumed_run_ends_as_if_it_had_never_stopped(tmp_path, whole, after):
     path = stopped(tmp_path / "run", after)
@@ -79,10 +88,114 @@ def test_a_run_can_go_on_for_longer_than_first_asked(tmp_path, whole):
     assert outcome(path) == outcome(whole)
 
 
-def test_checkpoints_by_the_minute_still_keep_the_end(tmp_path, whole):
+def names(path):
+    return sorted(p.name for p in (path / "checkpoints").iterdir())
+
+
+def test_checkpoints_by_the_minute_still_keep_the_beginning_and_the_end(tmp_path, whole):
     path = tmp_path / "run"
     sirl.train("CartPole-v1", out=path, checkpoint_minutes=60, **SMALL)
-    assert [p.name for p in (path / "checkpoints").iterdir()] == ["00000005.ckpt"]
+    assert names(path) == ["00000001.ckpt", "00000005.ckpt"]
+
+
+def stop_between_checkpoints(path):
+    """A run that was killed in its fourth generation, and its last checkpoint is of the first."""
+    run = sirl.Training("CartPole-v1", out=path, checkpoint_minutes=60, **SMALL)
+    generations = run.generations()
+    for _ in range(4):
+        next(generations)
+    generations.close()
+    return {name: (path / name).read_bytes() for name in ("history.jsonl", "champion.json")}
+
+
+@pytest.mark.parametrize("delete", [False, True], ids=["killed before the next", "all deleted"])
+def test_history_and_champion_are_never_replaced_by_less(tmp_path, whole, delete):
+    path = tmp_path / "run"
+    earned = stop_between_checkpoints(path)
+    if delete:
+        shutil.rmtree(path / "checkpoints")
+    run, told = resumed(path)
+    assert told == [
+        f"{path / name} is not what the run goes on from, and is kept as {kept}."
+        for name, kept in {"history.jsonl": "history-before.jsonl", "champion.json": "champion-before.json"}.items()
+    ]
+    assert (path / "history-before.jsonl").read_bytes() == earned["history.jsonl"]
+    assert (path / "champion-before.json").read_bytes() == earned["champion.json"]
+    assert len(list(run.generations())) == (5 if delete else 4)
+    assert outcome(path) == outcome(whole)
+
+
+def test_a_champion_that_was_edited_is_kept(tmp_path, whole):
+    path = stopped(tmp_path / "run", 3)
+    lines = (path / "champion.json").read_text().splitlines()
+    mine = "\n".join(line for line in lines if '"checksum"' not in line)
+    (path / "champion.json").write_text(mine)
+    with pytest.warns(UserWarning, match=r"champion\.json is not what the run goes on from"):
+        list(sirl.Training.resume(path, workers=1).generations())
+    assert (path / "champion-before.json").read_text() == mine
+    assert outcome(path) == outcome(whole)
+
+
+def test_new_checkpoints_last_where_damaged_ones_had_later_names(tmp_path, whole):
+    """As after the advice of the message: the newest three are damaged, and an older one was restored by hand."""
+    first = (stopped(tmp_path / "first", 1) / "checkpoints" / "00000001.ckpt").read_bytes()
+    path = shutil.copytree(whole, tmp_path / "run")
+    for file in (path / "checkpoints").iterdir():
+        file.write_bytes(b"damaged")
+    (path / "checkpoints" / "00000001.ckpt").write_bytes(first)
+    run, told = resumed(path)
+    assert sum("is damaged" in text for text in told) == 3
+    generations = run.generations()
+    next(generations)
+    generations.close()
+    assert names(path) == [
+        "00000001.ckpt", "00000002.ckpt", "00000003-damaged.ckpt", "00000004-damaged.ckpt", "00000005-damaged.ckpt"
+    ]  # fmt: skip
+    run = sirl.Training.resume(path, workers=1)
+    assert run.state.generation == 2
+    list(run.generations())
+    assert outcome(path) == outcome(whole)
+    assert names(path) == sorted(f"{number:08d}{damaged}.ckpt" for number in (3, 4, 5) for damaged in ("", "-damaged"))
+
+
+def test_a_checkpoint_under_another_name_is_not_taken_for_a_later_one(tmp_path, whole):
+    path = stopped(tmp_path / "run", 3)
+    shutil.copy(path / "checkpoints" / "00000001.ckpt", path / "checkpoints" / "00000009.ckpt")
+    with pytest.warns(UserWarning, match=r"00000009\.ckpt is damaged \(it holds generation 1\)"):
+        run = sirl.Training.resume(path, workers=1)
+    assert run.state.generation == 3
+
+
+def test_what_a_new_run_is_in_is_synced(tmp_path, monkeypatch):
+    synced = []
+    sync = os.fsync
+
+    def note(descriptor):
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        sync(descriptor)
+
+    monkeypatch.setattr("sirl.files.os.fsync", note)
+    stopped(tmp_path / "new" / "run", 1)
+    run = tmp_path / "new" / "run"
+    assert {str(place) for place in (tmp_path, tmp_path / "new", run, run / "checkpoints")} <= set(synced)
+    assert str(run / "history.jsonl") in synced
+
+
+@pytest.mark.parametrize("name", [".lock", "history.jsonl", "log.txt", ".config.toml.part", ".champion.json.part"])
+def test_a_pipe_in_a_run_directory_is_not_waited_for(tmp_path, whole, name):
+    path = stopped(tmp_path / "run", 1)
+    (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    code = "import sys; from sirl.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "train", "--resume", str(path), "--workers", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in done.stderr
+    if name == ".lock":
+        assert done.returncode == 1
+        assert f"{path}/.lock can't be written (it is no plain file)" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert outcome(path) == outcome(whole)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "foreign"])
@@ -94,8 +207,9 @@ def test_a_damaged_checkpoint_is_left_out_with_a_warning_and_the_one_before_is_u
     if damage == "flip":
         content[len(content) // 2] ^= 4
     newest.write_bytes({"truncate": content[:-7], "flip": content, "empty": b"", "foreign": b"PK\x03\x04"}[damage])
-    with pytest.warns(UserWarning, match=r"00000005\.ckpt is damaged"):
-        run = sirl.Training.resume(path, workers=1)
+    run, told = resumed(path)
+    assert "00000005.ckpt is damaged" in told[0]
+    assert all("is not what the run goes on from, and is kept as" in text for text in told[1:])
     assert [r.generation for r in run.generations()] == [4]
     assert outcome(path) == outcome(whole)
 
@@ -108,9 +222,9 @@ def test_any_flipped_bit_or_lost_byte_is_noticed(whole, tmp_path):
             directory = tmp_path / "checkpoints"
             directory.mkdir(exist_ok=True)
             (directory / "00000001.ckpt").write_bytes(broken)
-            found, warnings = load_latest(directory, run.config.digest(), run.search, run.task)
+            found, told = Checkpoints(directory, run.config.digest()).load_latest(run.search, run.task)
             assert found is None
-            assert len(warnings) == 1
+            assert len(told) == 1
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, whole):
@@ -125,10 +239,11 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, whole):
 def test_other_versions_are_told(tmp_path, whole):
     path = tmp_path / "run"
     shutil.copytree(whole, path)
-    text = (path / "config.toml").read_text().replace('mujoco = "', 'mujoco = "0.')
+    text = (path / "config.toml").read_text().replace('mujoco = "', 'mujoco = "0.').replace('sirl = "', 'sirl = "9.')
     (path / "config.toml").write_text(text)
-    with pytest.warns(UserWarning, match="started with mujoco 0"):
-        sirl.Training.resume(path, workers=1)
+    _, told = resumed(path)
+    assert told[0].startswith(f"the run was started with sirl 9.{sirl.__version__} and goes on with {sirl.__version__}")
+    assert told[1].startswith("the run was started with mujoco 0.")
 
 
 def test_a_second_process_is_refused(tmp_path, capsys):

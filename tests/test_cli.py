@@ -25,7 +25,7 @@ from sirl.search import evolution
 def test_training_from_the_first_line_to_the_last(sirl_command):
     code, out, err = sirl_command("train", "CartPole-v1", *TINY_FLAGS)
     assert (code, err) == (0, "")
-    lines = out.splitlines()
+    lines = [line for line in out.splitlines() if not line.startswith("compiling the loops")]
     assert lines[0] == (
         "sirl-lb on CartPole-v1, seed 0: 20 trees, up to 2 generations of 22 episodes, 1 worker, gymnasium simulator "
         "→ runs/CartPole-v1-sirl-lb-0"
@@ -334,6 +334,33 @@ def test_a_module_beside_the_user_is_found(tmp_path):
     where = "runs/my_tasks-Mine-v0-sirl-lb-0"
     assert (tmp_path / where / "champion.json").exists()
     assert f"sirl evaluate {where} --env my_tasks:Mine-v0 --episodes 1000" in run.stdout
+
+
+PLANTED = ("org", "scipy", "coverage", "colorama", "pandas", "IPython", "helper")
+"""Packages that numba and others look for, and may do without; and one of the user's own."""
+
+COMMAND = "import sys; del sys.path[0]; from sirl.cli.main import main; sys.exit(main())"
+"""What the installed command does, for ``python -c``, which has the working directory on its path."""
+
+
+@pytest.mark.parametrize("start", [["-c", COMMAND], ["-m", "sirl"]], ids=["sirl", "-m"])
+@pytest.mark.parametrize("command", [["show", "."], ["train", "my_tasks:Mine-v0", "--workers", "2"]])
+def test_nothing_beside_the_user_runs_but_the_module_that_is_named(start, command, tmp_path):
+    for name in PLANTED:
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path)!r} + '/{name} ran', 'w').close(); seconds = 20\n")
+    (tmp_path / "my_tasks.py").write_text(
+        "import gymnasium as gym\n"
+        "class Mine(gym.wrappers.TimeLimit):\n"
+        "    def __init__(self):\n"
+        "        import helper\n"
+        "        super().__init__(gym.make('CartPole-v1'), helper.seconds)\n"
+        "gym.register('Mine-v0', entry_point='my_tasks:Mine')\n"
+    )
+    sirl.load("paper:InvertedPendulum").save(tmp_path / "champion.json")
+    flags = [*TINY_FLAGS[:-2], "--generations", "1"] if command[0] == "train" else []
+    run = subprocess.run([sys.executable, *start, *command, *flags], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert [path.name for path in tmp_path.glob("* ran")] == (["helper ran"] if command[0] == "train" else [])
 
 
 @pytest.mark.parametrize("command", [["evaluate", "run", "--episodes", "1"], ["train", "--resume", "run"]])

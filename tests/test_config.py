@@ -30,6 +30,8 @@ from sirl.errors import SirlError
         ({"zzz": 4}, "there is no setting 'zzz'."),
         ({"constant_low": 3, "constant_high": 2}, "must lie below constant_high"),
         ({"constant_step": 1e-9}, "take a larger step"),
+        ({"q_low": -1e308, "q_high": 1e308}, "q_low = -1e+308 is not allowed: give a number of at least -1e+100."),
+        ({"constant_high": 1e200}, "constant_high = 1e+200 is not allowed: give a number of at most 1e+100."),
         ({"q_low": 2}, "q_low = 2.0 must not lie above q_high = 1.0"),
         ({"rounds": 9}, "rounds = 9 must not exceed individual_episodes = 5"),
         ({"population": 4}, "candidates = 5 must not exceed population = 4"),

@@ -23,7 +23,7 @@ from sirl.engine import local_engine, processes
 from sirl.engine.child import Child, DiedError
 from sirl.engine.processes import Processes
 from sirl.errors import EnvironmentFailure, SirlError
-from sirl.runs import checkpoints
+from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import read_config, read_history
 from sirl.runs.training import Training
 
@@ -189,7 +189,7 @@ def test_memory_does_not_pile_up():
 
 def test_a_checkpoint_of_the_papers_size_is_mostly_codons(tmp_path, run):
     state = run.state._replace(codons=np.zeros((500, 1000), np.int32), fitness=np.zeros(500))
-    checkpoints.save(tmp_path, run.search, state, run.history * 1000, run.config.digest())
+    Checkpoints(tmp_path, run.config.digest()).save(run.search, state, run.history * 1000)
     assert next(tmp_path.iterdir()).stat().st_size < 1.2 * state.codons.nbytes
 
 
@@ -265,7 +265,7 @@ def test_a_mangled_checkpoint_whose_checksum_fits_loads_or_is_left_out(run, tmp_
     head, tail = data.draw(patches(ends[0])), data.draw(patches(ends[2]))
     (place / "00000001.ckpt").write_bytes(hostile.signed(head + ends[1] + tail))
     try:
-        found, warned = checkpoints.load_latest(place, run.config.digest(), run.search, run.task)
+        found, warned = Checkpoints(place, run.config.digest()).load_latest(run.search, run.task)
     except SirlError as error:
         assert str(error).isprintable()  # noqa: PT017 - either way is fine
     else:

@@ -32,6 +32,8 @@ def _setting(section: str, text: str, **bounds: float) -> Meta:
 _EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
 _ACTIONS, _CHAMPION, _EPISODES = "Actions", "Champion", "Episodes"
 _BIG = 10_000_000
+_FAR = 1e100
+"""Sums and differences of numbers up to here are finite, over any run."""
 _MOST_CODONS = 100_000_000
 """Codons of a whole population: 400 MB, and twice as much for a moment while they are drawn."""
 
@@ -49,8 +51,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["oblique", "orthogonal"],
         _setting(_EVOLUTION, "splits weigh all features (oblique) or look at one (orthogonal)"),
     ] = "oblique"
-    constant_low: Annotated[float, _setting(_EVOLUTION, "smallest constant of a split")] = -10.0
-    constant_high: Annotated[float, _setting(_EVOLUTION, "largest constant of a split")] = 10.0
+    constant_low: Annotated[float, _setting(_EVOLUTION, "smallest constant of a split", ge=-_FAR, le=_FAR)] = -10.0
+    constant_high: Annotated[float, _setting(_EVOLUTION, "largest constant of a split", ge=-_FAR, le=_FAR)] = 10.0
     constant_step: Annotated[float, _setting(_EVOLUTION, "step between constants", gt=0)] = 0.1
     codons_run_out: Annotated[
         Literal["invalid", "zeros"],
@@ -83,8 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = "kept"
 
-    q_low: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform from here")] = -1.0
-    q_high: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform up to here")] = 1.0
+    q_low: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform from here", ge=-_FAR, le=_FAR)] = -1.0
+    q_high: Annotated[float, _setting(_LEARNING, "fresh Q-values are uniform up to here", ge=-_FAR, le=_FAR)] = 1.0
     discount: Annotated[float, _setting(_LEARNING, "discount factor gamma", ge=0, le=1)] = 0.9
     learning_rate: Annotated[float, _setting(_LEARNING, "learning rate alpha", ge=0, le=1)] = 0.1
     learning_rate_rule: Annotated[

@@ -18,8 +18,11 @@ class EnvironmentFailure(SirlError):  # noqa: N818 - it is the environment that 
     Args:
         message: one sentence that names the cause and the fix.
         details: the traceback inside the environment, if there is one, for the log.
-        where: the label of the work that failed, if it has one.
+        where: the label of the work in which it happened, if it has one.
     """
+
+    alone = False
+    """``where`` is one individual and nobody else, so that the sentence names it."""
 
     def __init__(self, message: str, details: str = "", where: str = ""):
         super().__init__(message, details, where)
@@ -28,7 +31,23 @@ class EnvironmentFailure(SirlError):  # noqa: N818 - it is the environment that 
         self.where = where
 
     def __str__(self) -> str:
-        return _sentence(self.message)
+        return _sentence(f"{self.where}: {self.message}" if self.alone else self.message)
+
+
+class WorkFailure(EnvironmentFailure):
+    """An environment hung, or ended the process that it ran in: all that is known is which work it was at.
+
+    Args:
+        message: the rest of a sentence that begins with the work.
+        details: where its code was, if that is known.
+        where: the label of the work.
+    """
+
+    env = ""
+    """Of which environment the work was, once somebody knows."""
+
+    def __str__(self) -> str:
+        return _sentence(f"{self.where} of {self.env} {self.message}" if self.env else f"{self.where} {self.message}")
 
 
 class WriteFailure(SirlError):  # noqa: N818 - it is the disk that failed

@@ -10,12 +10,14 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from sirl import __version__
 from sirl.cli import bench, evaluate, show, train
-from sirl.errors import SirlError, did_you_mean
+from sirl.errors import SirlError, did_you_mean, printable
 
 _EPILOG = """\
 examples:
@@ -31,11 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that has no box characters gets question marks
             stream.reconfigure(errors="replace")
-    if os.getcwd() not in sys.path:  # for module:Env-v0 with a module of the user's own
-        sys.path.append(os.getcwd())
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        with _shown_warnings():
+            return int(options.run(options))
     except SirlError as error:
         print(f"sirl: error: {error}", file=sys.stderr)
         return 1
@@ -66,6 +67,25 @@ def _parser() -> argparse.ArgumentParser:
     for command in (train, evaluate, show, bench):
         command.add(commands)
     return parser
+
+
+@contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Show our own warnings as the command line shows errors."""
+    usual = warnings.formatwarning
+
+    def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
+        return (
+            f"sirl: warning: {printable(str(message))}\n"
+            if "sirl" in filename
+            else usual(message, category, filename, *rest)
+        )
+
+    warnings.formatwarning = format_ours  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 class _Parser(argparse.ArgumentParser):

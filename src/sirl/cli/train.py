@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sirl.cli.arguments import add_env_option, add_fields
 from sirl.cli.printing import count, print_score
 from sirl.config import Settings
-from sirl.errors import EnvironmentFailure, SirlError, WriteFailure, printable
+from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
 from sirl.options import Options
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def run(options: Namespace) -> int:
     """Train a policy, or go on with a run."""
     from sirl.cli.progress import show_progress
 
-    with _shown_warnings(), _stops_on_terminate():
+    with _stops_on_terminate():
         run = _make_run(options)
         _announce(run)
         try:
@@ -71,25 +70,6 @@ def _make_run(options: Namespace) -> Training:
     method, seed = (asked.get(name, getattr(Options(), name)) for name in ("method", "seed"))
     base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{method}-{seed}"
     return Training(options.env, **{"out": fresh_path(base)} | asked)
-
-
-@contextmanager
-def _shown_warnings() -> Iterator[None]:
-    """Show our own warnings as the command line shows errors."""
-    usual = warnings.formatwarning
-
-    def format_ours(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> str:
-        return (
-            f"sirl: warning: {printable(str(message))}\n"
-            if "sirl" in filename
-            else usual(message, category, filename, *rest)
-        )
-
-    warnings.formatwarning = format_ours  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        warnings.formatwarning = usual
 
 
 class _Terminated(KeyboardInterrupt):

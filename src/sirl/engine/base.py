@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
-from sirl.errors import EnvironmentFailure
+from sirl.errors import EnvironmentFailure, WorkFailure
 
 Context = TypeVar("Context")
 Context_co = TypeVar("Context_co", covariant=True)
@@ -55,6 +55,16 @@ def label_of(item: object) -> str:
 def is_timed(item: object) -> bool:
     """Whether an item counts as hung if it takes too long; all do that do not say otherwise."""
     return bool(getattr(item, "timed", True))
+
+
+def hung(name: str, timeout: float, traceback: str) -> WorkFailure:
+    """What to raise for an item that took too long; ``traceback`` is where it was."""
+    return WorkFailure(
+        f"was ended after {timeout:g} seconds without a result: its environment hangs, or --hang-limit is too short "
+        "for it",
+        traceback,
+        name,
+    )
 
 
 class Workplace(Generic[Context]):

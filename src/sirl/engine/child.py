@@ -16,6 +16,7 @@ import tempfile
 import time
 from contextlib import ExitStack, suppress
 from multiprocessing import Pipe
+from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ TICK = 0.1
 """Seconds between two looks at what the channel does not tell."""
 
 _STDERR = 2
+_HOME = str(Path(__file__).parents[2])
 
 # Workers already share the cores among them.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -118,6 +120,7 @@ class Child:
 
 def _start(*descriptors: int) -> subprocess.Popen[bytes]:
     path = [str(entry) for entry in sys.path]
+    path += [_HOME] if _HOME not in path else []  # where this package was found may have left the path since
     return subprocess.Popen(
         # The path is set before anything is imported, so that modules are found wherever the driver
         # found them, this package included.

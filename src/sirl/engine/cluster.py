@@ -21,9 +21,9 @@ from typing import Any
 
 import cloudpickle
 
-from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace, label_of
+from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace, hung, label_of
 from sirl.engine.messages import answer_call, decode_answer, encode_call
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import SirlError, WorkFailure
 
 _FAREWELL = 1.0
 """Seconds that a Ray worker has to hand over the news that its item hangs."""
@@ -82,19 +82,14 @@ class RayCluster(Engine[Context]):
         try:
             answer = self._ray.get(call)
         except self._ray.exceptions.RayError as error:
-            raise EnvironmentFailure(
-                f"{name} was lost with its Ray worker {self._attempts} times ({type(error).__name__}): its environment "
+            raise WorkFailure(
+                f"was lost with its Ray worker {self._attempts} times ({type(error).__name__}): its environment "
                 "crashes, memory runs out, or nodes keep leaving the cluster",
                 str(error),
-                where=name,
+                name,
             ) from None
         if isinstance(answer, str):
-            raise EnvironmentFailure(
-                f"{name} was ended after {self._timeout:g} seconds without a result: its environment hangs, or "
-                "--hang-limit is too short for it",
-                answer,
-                where=name,
-            )
+            raise hung(name, self._timeout, answer)
         return decode_answer(answer)
 
 

@@ -15,11 +15,11 @@ from threading import Event
 
 import cloudpickle
 
-from sirl.engine.base import ClosedError, Context, Engine, Item, Result, is_timed, label_of
+from sirl.engine.base import ClosedError, Context, Engine, Item, Result, hung, is_timed, label_of
 from sirl.engine.child import Child, DiedError, Ending, HungError
 from sirl.engine.local import Threads
 from sirl.engine.messages import decode_answer, encode_call
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import EnvironmentFailure, SirlError, WorkFailure
 
 PATIENCE = 30
 """How many processes an item may lose by no doing of its own, as far as one can tell."""
@@ -100,7 +100,7 @@ class _Post:
                 (endings if started and ending.returncode != -signal.SIGKILL else losses).append(ending)
             except HungError:
                 # SIGABRT makes faulthandler write down where it hangs.
-                raise _hung(name, self._timeout, self._end(signal.SIGABRT)) from None
+                raise hung(name, self._timeout, self._end(signal.SIGABRT).traceback) from None
             except ClosedError:
                 self._end(signal.SIGKILL)
                 raise
@@ -129,15 +129,6 @@ def _encode_context(context: Callable[[], object]) -> bytes:
         ) from error
 
 
-def _hung(name: str, timeout: float, ending: Ending) -> EnvironmentFailure:
-    return EnvironmentFailure(
-        f"{name} was ended after {timeout:g} seconds without a result: its environment hangs, or "
-        "--hang-limit is too short for it",
-        ending.traceback,
-        where=name,
-    )
-
-
 def _never_started(ending: Ending) -> EnvironmentFailure:
     return EnvironmentFailure(
         "worker processes end before they have started: see what they printed above, and whether memory has run out",
@@ -145,7 +136,7 @@ def _never_started(ending: Ending) -> EnvironmentFailure:
     )
 
 
-def _died(name: str, times: int, last: Ending) -> EnvironmentFailure:
+def _died(name: str, times: int, last: Ending) -> WorkFailure:
     if last.returncode >= 0:
         how = f"exit code {last.returncode}"
         fix = "its environment exits instead of raising an exception (what it printed is above)"
@@ -154,6 +145,4 @@ def _died(name: str, times: int, last: Ending) -> EnvironmentFailure:
         fix = "native code of its environment crashed (the details tell where)"
         if how == "SIGKILL":
             fix = "memory has probably run out, so use fewer --workers"
-    return EnvironmentFailure(
-        f"{name} ended its worker process {times} times, last with {how}: {fix}", last.traceback, where=name
-    )
+    return WorkFailure(f"ended its worker process {times} times, last with {how}: {fix}", last.traceback, name)

@@ -1,9 +1,9 @@
 """A completed generation on disk: written whole or not at all, checked before it is believed.
 
 A checkpoint is one file: a line that names the format, the SHA-256 of the rest, and the state as MessagePack.
-It is written under a temporary name, synced, and renamed, so a reader finds either all of it or nothing. The
-last three are kept; if the newest is damaged, the one before is used. Reading one decodes numbers and text
-and nothing else.
+It is written under a temporary name, synced, and renamed, so a reader finds either all of it or nothing. Three that
+are known to be good are kept; if the newest is damaged, the one before is used, and the damaged one is set aside.
+Reading one decodes numbers and text and nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.errors import SirlError, printable
-from sirl.files import read_plain, write_atomically
+from sirl.files import make_directory, read_plain, set_aside, write_atomically
 from sirl.model.policy import Policy
 from sirl.model.task import Task
 from sirl.search.base import Search, SearchState
@@ -27,6 +27,7 @@ SCHEMA = 2
 _MAGIC = b"sirl checkpoint\n"
 _KEPT = 3
 _DTYPES = ("<i4", "<i8", "<u8", "<f8", "|b1")
+_NAMES = "[0-9]" * 8 + ".ckpt"
 _LARGEST = 10**9
 """Bytes: more than the largest population takes."""
 
@@ -71,27 +72,6 @@ class _Array(msgspec.Struct, frozen=True):
         return np.frombuffer(self.data, dtype=self.dtype).reshape(self.shape).copy()
 
 
-def save(directory: Path, search: Search[Any], state: SearchState, history: list[Record], config: str) -> None:
-    """Keep a completed generation, and drop the oldest beyond the last three."""
-    checkpoint = Checkpoint(
-        schema=SCHEMA,
-        config=config,
-        generation=state.generation,
-        solved=state.solved,
-        arrays={name: _Array.of(array) for name, array in search.arrays(state).items()},
-        champion=b"" if state.champion is None else state.champion.to_json(),
-        history=history,
-    )
-    payload = msgspec.msgpack.encode(checkpoint)
-    digest = hashlib.sha256(payload).hexdigest().encode()
-    if directory.is_symlink():
-        raise OSError(None, "it is a link to another directory")
-    directory.mkdir(exist_ok=True)
-    write_atomically(directory / f"{state.generation:08d}.ckpt", _MAGIC + digest + b"\n" + payload)
-    for old in sorted(directory.glob("*.ckpt"))[:-_KEPT]:
-        old.unlink()
-
-
 class Loaded(NamedTuple):
     """Where a run can go on."""
 
@@ -99,25 +79,84 @@ class Loaded(NamedTuple):
     history: list[Record]
 
 
-def load_latest(directory: Path, config: str, search: Search[Any], task: Task) -> tuple[Loaded | None, list[str]]:
-    """The newest good checkpoint of a run, and a warning for each newer one that is damaged."""
-    warnings: list[str] = []
-    for path in sorted(directory.glob("*.ckpt"), reverse=True):
-        try:
-            payload = _payload(path)
-            head = msgspec.msgpack.decode(payload, type=_Head)
-            if head.schema > SCHEMA:
-                raise SirlError(f"{path} has schema {head.schema}, newer than {SCHEMA}: install a newer sirl.")
-            if head.config != config:
-                raise SirlError(f"{path} belongs to a run with other settings: restore the run's own config.toml.")
-            checkpoint = msgspec.msgpack.decode(payload, type=Checkpoint)
-            loaded = Loaded(_to_state(checkpoint, search, task), checkpoint.history)
-        except (OSError, ValueError, KeyError, RecursionError, MemoryError) as error:
-            reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-            warnings.append(f"{printable(str(path))} is damaged ({printable(reason)}): an older one is used, or none.")
-        else:
-            return loaded, warnings
-    return None, warnings
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Which of its files are good is known by what was read and written here, and not by their names.
+
+    Args:
+        directory: where they are.
+        config: the digest of the run's configuration.
+    """
+
+    def __init__(self, directory: Path, config: str):
+        self._directory, self._config = directory, config
+        self._good: list[Path] = []
+        self._damaged: list[Path] = []
+
+    def load_latest(self, search: Search[Any], task: Task) -> tuple[Loaded | None, list[str]]:
+        """The newest good checkpoint, and a warning for each newer one that is damaged."""
+        warnings: list[str] = []
+        for path in sorted(self._directory.glob(_NAMES), reverse=True):
+            try:
+                loaded = self._read(path, search, task)
+            except (OSError, MemoryError, ValueError, KeyError, RecursionError) as error:
+                reason = getattr(error, "strerror", None) or str(error).rstrip(".") or type(error).__name__
+                warnings.append(
+                    f"{printable(str(path))} is damaged ({printable(reason)}): an older one is used, or none."
+                )
+                if isinstance(error, ValueError | RecursionError):  # and will not get better
+                    self._damaged.append(path)
+            else:
+                self._good = [path]
+                return loaded, warnings
+        return None, warnings
+
+    def _read(self, path: Path, search: Search[Any], task: Task) -> Loaded:
+        payload = _payload(path)
+        head = msgspec.msgpack.decode(payload, type=_Head)
+        if head.schema > SCHEMA:
+            raise SirlError(f"{path} has schema {head.schema}, newer than {SCHEMA}: install a newer sirl.")
+        if head.config != self._config:
+            raise SirlError(f"{path} belongs to a run with other settings: restore the run's own config.toml.")
+        checkpoint = msgspec.msgpack.decode(payload, type=Checkpoint)
+        if path.name != _name(checkpoint.generation):
+            raise ValueError(f"it holds generation {checkpoint.generation}")
+        return Loaded(_to_state(checkpoint, search, task), checkpoint.history)
+
+    def set_damaged_aside(self) -> None:
+        """Give what was found to be damaged another name, so that it never again counts as a checkpoint."""
+        for path in self._damaged:
+            set_aside(path, "damaged")
+        self._damaged = []
+
+    def save(self, search: Search[Any], state: SearchState, history: list[Record]) -> None:
+        """Keep a completed generation; once there are three good ones, drop what is older."""
+        checkpoint = Checkpoint(
+            schema=SCHEMA,
+            config=self._config,
+            generation=state.generation,
+            solved=state.solved,
+            arrays={name: _Array.of(array) for name, array in search.arrays(state).items()},
+            champion=b"" if state.champion is None else state.champion.to_json(),
+            history=history,
+        )
+        payload = msgspec.msgpack.encode(checkpoint)
+        digest = hashlib.sha256(payload).hexdigest().encode()
+        if self._directory.is_symlink():
+            raise OSError(None, "it is a link to another directory")
+        make_directory(self._directory)
+        path = self._directory / _name(state.generation)
+        write_atomically(path, _MAGIC + digest + b"\n" + payload)
+        self._good = [*self._good, path][-_KEPT:]
+        if len(self._good) == _KEPT:
+            for old in self._directory.glob(_NAMES):
+                if old.name < self._good[0].name:
+                    old.unlink()
+
+
+def _name(generation: int) -> str:
+    return f"{generation:08d}.ckpt"
 
 
 def _payload(path: Path) -> bytes:

@@ -20,7 +20,7 @@ import tomli_w
 
 from sirl.config import Method, Settings
 from sirl.errors import SirlError, WriteFailure
-from sirl.files import open_here, read_plain, write_atomically
+from sirl.files import append, make_directory, open_to_append, read_plain, set_aside, write_atomically
 from sirl.model.policy import Policy
 from sirl.options import Backend
 from sirl.search.records import Record
@@ -88,7 +88,7 @@ class RunDirectory:
                     f"{run.path} already exists and is not empty: go on with `sirl train --resume {run.path}`, give "
                     "another directory, or remove it."
                 )
-            run.path.mkdir(parents=True, exist_ok=True)
+            make_directory(run.path)
         run.lock()
         run.configure(config)
         return run
@@ -99,8 +99,8 @@ class RunDirectory:
             return
         import fcntl
 
-        with writable(self.path):
-            file = open_here(self.path / ".lock", "ab")
+        with writable(self.path / ".lock"):
+            file = open_to_append(self.path / ".lock")
         self._unlock = weakref.finalize(self, file.close)  # also if nobody calls unlock
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,13 +121,26 @@ class RunDirectory:
 
     def add(self, record: Record) -> None:
         """Append a generation to the history."""
-        with writable(self.history), open_here(self.history, "ab") as file:
-            file.write(msgspec.json.encode(record) + b"\n")
-
-    def rewrite(self, history: list[Record]) -> None:
-        """Replace the history by the generations that count."""
         with writable(self.history):
-            write_atomically(self.history, b"".join(msgspec.json.encode(record) + b"\n" for record in history))
+            append(self.history, msgspec.json.encode(record) + b"\n")
+
+    def agree(self, champion: Policy | None, history: list[Record]) -> list[str]:
+        """Let champion and history be those that a run goes on from.
+
+        What is there and is more, or something else, is kept under another name; a sentence for each.
+        """
+        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in history)
+        best = b"" if champion is None else champion.to_json()
+        kept = []
+        for path, content in ((self.history, lines), (self.champion, best)):
+            with writable(path):
+                before = _content(path)
+                if before is not None and not content.startswith(before) and not _is_earlier(before, champion):
+                    told = set_aside(path, "before").name
+                    kept.append(f"{path} is not what the run goes on from, and is kept as {told}.")
+                if content and content != before:
+                    write_atomically(path, content)
+        return kept
 
     def crown(self, policy: Policy) -> None:
         """Keep a new champion."""
@@ -141,8 +154,8 @@ class RunDirectory:
 
     def note(self, when: str, what: str) -> None:
         """Append what an environment did to the log."""
-        with writable(self.log), open_here(self.log, "ab") as file:
-            file.write((f"{when}: {what}".rstrip() + "\n").encode(errors="replace"))
+        with writable(self.log):
+            append(self.log, (f"{when}: {what}".rstrip() + "\n").encode(errors="replace"))
 
 
 def read_history(path: str | os.PathLike[str]) -> list[Record]:
@@ -188,6 +201,28 @@ def fresh_path(base: str | os.PathLike[str]) -> Path:
 
 def _nothing() -> None:
     pass
+
+
+def _content(path: Path) -> bytes | None:
+    """What a file holds; None if it is not there."""
+    try:
+        return read_plain(path, _LARGEST_HISTORY)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return b"?"  # whatever it is, it is not ours
+
+
+def _is_earlier(model: bytes, champion: Policy | None) -> bool:
+    """Whether a model file is as sirl wrote it for an earlier champion than this one."""
+    try:
+        before = Policy.from_json(model)
+    except SirlError:
+        return False
+    if champion is None or before.to_json() != model:
+        return False
+    then, now = before.origin.generation, champion.origin.generation
+    return then is not None and now is not None and then < now
 
 
 @contextmanager

@@ -6,6 +6,7 @@ shows what happens, or for a program that wants to look at every generation.
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 import warnings
@@ -23,7 +24,7 @@ from sirl.model.policy import Policy
 from sirl.options import FREE_AT_RESUME, split
 from sirl.rollout.arena import Arena
 from sirl.rollout.recipe import ArenaRecipe
-from sirl.runs import checkpoints
+from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import Config, RunDirectory, Score, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.search.base import Search, SearchState
@@ -72,8 +73,10 @@ class Training:
         )
         self.state: SearchState = self.search.first_state()
         self.history: list[Record] = []
-        self._checkpointed = time.monotonic()
+        self._checkpointed = -math.inf  # the first generation is kept at once, whatever the minutes
         self.directory = None if options.out is None else RunDirectory.create(options.out, self.config)
+        if self.directory is not None:
+            self._checkpoints = Checkpoints(self.directory.checkpoints, self.config.digest())
 
     @staticmethod
     def resume(path: str | Path, env: Environment | None = None, **asked: Any) -> Training:
@@ -111,25 +114,25 @@ class Training:
             raise SirlError(
                 f"{directory.path} holds another run, of another task, seed or settings: give what it was started with."
             )
-        for name, version in earlier.versions.items():
-            if self.config.versions.get(name) != version:
-                now = self.config.versions.get(name, "none")
+        current = {"sirl": self.config.sirl, **self.config.versions}
+        for name, version in {"sirl": earlier.sirl, **earlier.versions}.items():
+            if current.get(name) != version:
+                now = current.get(name, "none")
                 warnings.warn(
                     f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
                     stacklevel=2,
                 )
-        digest = self.config.digest()
-        loaded, damaged = checkpoints.load_latest(directory.checkpoints, digest, self.search, self.task)
+        kept = Checkpoints(directory.checkpoints, self.config.digest())
+        loaded, damaged = kept.load_latest(self.search, self.task)
         if loaded is None and damaged:  # to start over would cost the champion and the history that are there
             raise SirlError(f"{damaged[0]} There is none: restore one, or train again in another directory.")
-        for text in damaged:
-            warnings.warn(text, stacklevel=2)
-        self.directory = directory
+        with writable(directory.checkpoints):
+            kept.set_damaged_aside()
+        self.directory, self._checkpoints = directory, kept
         if loaded is not None:
             self.state, self.history = loaded
-            if self.state.champion is not None:
-                directory.crown(self.champion)
-        directory.rewrite(self.history)
+        for text in damaged + directory.agree(self.state.champion, self.history):
+            warnings.warn(text, stacklevel=2)
         directory.configure(self.config)
 
     def generations(self) -> Iterator[Record]:
@@ -160,6 +163,7 @@ class Training:
     def _keep(self, before: SearchState, record: Record) -> Record:
         self.history.append(record)
         if self.directory is not None:
+            self._checkpoint(self.directory)  # first, so that champion and history are never ahead of what can go on
             if self.state.champion is not before.champion:
                 self.directory.crown(self.champion)
             self.directory.add(record)
@@ -169,15 +173,13 @@ class Training:
                     f"generation {record.generation + 1}",
                     f"no fitness for individual {who}: the simulation lost its state under its actions",
                 )
-            self._checkpoint(self.directory)
         return record
 
     def _checkpoint(self, directory: RunDirectory) -> None:
         due = time.monotonic() - self._checkpointed >= 60.0 * self.options.checkpoint_minutes
         if self.over or due:
             with writable(directory.checkpoints):
-                digest = self.config.digest()
-                checkpoints.save(directory.checkpoints, self.search, self.state, self.history, digest)
+                self._checkpoints.save(self.search, self.state, self.history)
             self._checkpointed = time.monotonic()
 
     @property

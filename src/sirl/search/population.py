@@ -14,7 +14,7 @@ import numpy as np
 from sirl.arrays import Floats, Ints, Seeds
 from sirl.config import Settings
 from sirl.engine import Engine
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import EnvironmentFailure, SirlError, WorkFailure
 from sirl.keys import Stream, fold_all, root
 from sirl.learning.forest import Forest, pack
 from sirl.learning.q_learning import Rule, Table, fresh_table
@@ -177,10 +177,9 @@ class _Group:
         singles = [single for order in orders if order.label == failure.where for single in order.parts()]
         try:
             run_orders(self.engine, individual, singles, self.problem)
-        except EnvironmentFailure as alone:
-            if alone.message.startswith(alone.where):
-                return alone
-            return EnvironmentFailure(f"{alone.where}: {alone.message}", alone.details, alone.where)
+        except EnvironmentFailure as culprit:
+            culprit.alone = True
+            return culprit
         return failure
 
     def _learning(self, episodes: range) -> Learning:
@@ -210,14 +209,12 @@ def play_all(trees: Sequence[Tree], seeds: Seeds, problem: Problem, engine: Engi
 def run_orders(
     engine: Engine[Arena], function: Callable[[Arena, _Order], _Result], orders: Sequence[_Order], problem: Problem
 ) -> list[_Result]:
-    """What the engine makes of the orders; the loss of a worker says on which environment."""
+    """What the engine makes of the orders; work that is lost gets to know of which environment it was."""
     try:
         return engine.map(function, orders)
-    except EnvironmentFailure as failure:
-        where, message = failure.where, failure.message
-        if where and message.startswith(where):
-            message = f"{where} of {problem.task.env}{message[len(where) :]}"
-        raise EnvironmentFailure(message, failure.details, where) from failure
+    except WorkFailure as failure:
+        failure.env = problem.task.env
+        raise
 
 
 def _cut(n: int, parts: int) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.model.task import Task
 from sirl.options import Backend, SimulatorName
 from sirl.simulators.gymnasium import make_environment
+from sirl.simulators.modules import find_beside, serve
 from sirl.simulators.spaces import describe
 
 
@@ -28,10 +29,14 @@ class Recipe:
     """None: ``name`` is a Gymnasium id."""
     options: dict[str, Any]
     """Keyword arguments of the environment."""
+    beside: str = ""
+    """The directory that the module of ``name`` is in, if it is not where Python looks."""
 
     def __call__(self) -> gym.Env[Any, Any]:
         """A new environment."""
         if self.factory is None:
+            if self.beside:
+                serve(self.name, self.beside)
             return make_environment(self.name, **self.options)
         return self.factory(**self.options)
 
@@ -39,7 +44,7 @@ class Recipe:
 def make_recipe(env: str | Callable[[], gym.Env[Any, Any]], options: dict[str, Any] | None = None) -> Recipe:
     """The recipe for an id or a factory."""
     if isinstance(env, str):
-        return Recipe(_with_version(env), None, dict(options or {}))
+        return Recipe(_with_version(env), None, dict(options or {}), find_beside(env))
     if isinstance(env, gym.Env) or not callable(env):
         raise SirlError(
             "give an environment's id, or a function that makes one such as `lambda: MyEnv()`, not "
