@@ -89,6 +89,14 @@ def test_every_preset_is_valid_and_only_eldt_does_not_collaborate(env, method):
     assert (preset_settings(env, method).collaborative_iterations == 0) == (method == "eldt")
 
 
+@pytest.mark.parametrize("env", [*presets(), "Somebody/Else-v3"])
+def test_the_low_budget_is_the_lowest_and_the_standard_one_is_the_baselines(env):
+    low, standard, baseline = (
+        preset_settings(env, m).episodes_per_generation() for m in ("sirl-lb", "sirl-sb", "eldt")
+    )
+    assert low < standard <= baseline
+
+
 def test_a_misspelt_method():
     with pytest.raises(SirlError, match=r"there is no method 'eldtt'; did you mean 'eldt'\?"):
         preset_settings("CartPole-v1", "eldtt")
