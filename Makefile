@@ -14,7 +14,7 @@ help:
 	@echo "make clean   remove the virtual environment and caches"
 
 train: $(VENV)/.installed
-	$(BIN)/sirl train InvertedPendulum-v4 --method sirl-lb --stop-at 1000
+	$(BIN)/sirl train InvertedPendulum-v4 --stop-at 1000
 
 test: lint types
 	$(BIN)/pytest -n 2 --dist worksteal

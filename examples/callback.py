@@ -5,7 +5,7 @@
 
 import sirl
 
-small = {"population": 40, "individual_episodes": 2, "collaborative_iterations": 2, "workers": 1}
+small = {"method": "sirl-lb", "population": 40, "individual_episodes": 2, "collaborative_iterations": 2, "workers": 1}
 
 run = sirl.train(
     "CartPole-v1",

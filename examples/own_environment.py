@@ -37,10 +37,8 @@ run = sirl.train(
     Boat,
     features=["position", "speed", "wind"],
     actions=["steer left", "steer right"],
-    population=60,
-    generations=5,
-    individual_episodes=3,
-    collaborative_iterations=5,
+    generations=20,
+    contenders=2,
     stop_at=200,
     workers=1,
 )

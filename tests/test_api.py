@@ -120,7 +120,7 @@ def test_there_is_no_champion_before_the_first_generation():
         ({"hang_limit": 0}, "hang_limit = 0 is not allowed: give a number above 0."),
         (
             {"method": "sirl"},
-            "method = 'sirl' is not allowed: give one of sirl-lb, sirl-sb, eldt; did you mean 'sirl-sb'?",
+            "method = 'sirl' is not allowed: give one of laws, linear, sirl-lb, sirl-sb, eldt; did you mean",
         ),
         (
             {"simulator": "mujocco"},

@@ -13,6 +13,7 @@ from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
 from sirl.simulators.mujoco.seeding import first_uniforms
 
 TINY = {
+    "method": "sirl-lb",
     "population": 10,
     "generations": 3,
     "individual_episodes": 2,
