@@ -38,6 +38,16 @@ class Raised(NamedTuple):
     remote_traceback: str
 
 
+def with_number(number: int, message: bytes) -> bytes:
+    """A message that says which call it is about."""
+    return number.to_bytes(8) + message
+
+
+def without_number(message: bytes) -> tuple[int, bytes]:
+    """The number of the call that a message is about, and the rest."""
+    return int.from_bytes(message[:8]), message[8:]
+
+
 def encode_call(function: Callable[[Any, Any], Any], item: object) -> bytes:
     """The message that asks a worker for ``function(context, item)``."""
     return bytes(cloudpickle.dumps((function, item)))
