@@ -19,13 +19,14 @@ from sirl.rollout import phases
 from sirl.rollout.work import Arena, CollaborativeOrder, IndividualOrder, Knowledge, Learning, PlayOrder
 from sirl.search.grammar import translate
 from sirl.search.population import make_problem
-from sirl.simulators.environments import ArenaRecipe, in_lockstep, inspect, make_recipe
+from sirl.simulators.environments import ArenaRecipe, in_lockstep
 from sirl.simulators.gymnasium import make_environment
 from sirl.simulators.mujoco import library
 from sirl.simulators.mujoco import world as direct
 from sirl.simulators.mujoco.lockstep import MujocoSimulator
 from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts, load_model
 from sirl.simulators.mujoco.world import Direct, advance, begin
+from sirl.simulators.recipes import inspect, make_recipe
 
 SEEDS = np.array([7, 2**63 - 1, 2**32, 123_456_789_012_345, 0])
 
@@ -111,7 +112,7 @@ def grown(env_id: str, **settings: Any) -> tuple[Arena, Any, Knowledge]:
     """An arena, and the first trees of a population with random leaves."""
     recipe = make_recipe(env_id)
     chosen = sirl.preset_settings(env_id, "sirl-lb").replace(population=40, **settings)
-    problem = make_problem(inspect(recipe), chosen, seed=0)
+    problem = make_problem(inspect(recipe).task, chosen, seed=0)
     codons = np.random.default_rng(0).integers(0, 40_000, (40, 1000), dtype=np.uint16)
     forest, _ = translate(codons, problem.grammar)
     q_values = np.random.default_rng(1).uniform(-1, 1, (forest.n_leaves, len(problem.menu.values)))
@@ -184,7 +185,7 @@ def test_divergence_is_bit_equal_too(monkeypatch, tmp_path, capfd):
 def test_without_the_library_phases_run_in_lockstep(monkeypatch):
     monkeypatch.setattr(direct, "find_library", lambda: None)
     recipe = make_recipe("Reacher-v4")
-    problem = make_problem(inspect(recipe), sirl.preset_settings("Reacher-v4", "sirl-lb"), seed=0)
+    problem = make_problem(inspect(recipe).task, sirl.preset_settings("Reacher-v4", "sirl-lb"), seed=0)
     arena = ArenaRecipe(recipe, problem.menu, "mujoco", None)()
     assert arena.direct is None
     assert isinstance(arena.simulator, MujocoSimulator)

@@ -10,7 +10,8 @@ from sirl.keys import Stream, fold_all, root
 from sirl.learning.q_learning import fill_uniform
 from sirl.search.evolution import first_state
 from sirl.search.population import evaluate_all, make_problem
-from sirl.simulators.environments import ArenaRecipe, inspect, make_recipe
+from sirl.simulators.environments import ArenaRecipe
+from sirl.simulators.recipes import inspect, make_recipe
 
 SMALL = {
     "population": 12,
@@ -26,7 +27,7 @@ def compare(env_id, simulator="gymnasium", seed=3, generation=2, **changes):
     """Evaluate the first population both ways, and compare fitness and Q-values bit for bit."""
     settings = preset_settings(env_id, "sirl-lb").replace(**SMALL | changes)
     recipe = make_recipe(env_id)
-    problem = make_problem(inspect(recipe), settings, seed)
+    problem = make_problem(inspect(recipe).task, settings, seed)
     codons = first_state(problem).codons
     with local_engine(ArenaRecipe(recipe, problem.menu, simulator, settings.max_steps), 1) as engine:
         ours = evaluate_all(codons, problem, generation, engine)

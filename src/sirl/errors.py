@@ -63,6 +63,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def in_words(error: BaseException) -> str:
+    """An exception's type and the first line of its text, such as ``ValueError: bad gear``; some have no text."""
+    try:
+        text = str(error).partition("\n")[0]
+    except Exception:  # other people's exceptions may fail even at that
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def did_you_mean(name: str, known: list[str]) -> str:
     """A hint such as ``; did you mean 'population'?``, or nothing if no known name is near."""
     import difflib

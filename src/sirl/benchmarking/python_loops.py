@@ -19,7 +19,7 @@ from sirl.engine import local_engine
 from sirl.errors import SirlError
 from sirl.learning.forest import Forest
 from sirl.rollout.work import CollaborativeOrder
-from sirl.simulators.environments import Recipe
+from sirl.simulators.recipes import Recipe
 
 _BARE_STEPS = 20_000
 _LANDER = "LunarLander-v3"

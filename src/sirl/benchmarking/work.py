@@ -20,16 +20,8 @@ from sirl.rollout.work import Arena, CollaborativeOrder, IndividualOrder, Knowle
 from sirl.search.evolution import State, first_state, next_generation
 from sirl.search.population import Problem, make_problem
 from sirl.simulators import Ids, Step
-from sirl.simulators.environments import (
-    SLOTS,
-    ArenaRecipe,
-    Backend,
-    Recipe,
-    choose_backend,
-    in_lockstep,
-    inspect,
-    make_recipe,
-)
+from sirl.simulators.environments import SLOTS, ArenaRecipe, Backend, choose_backend, in_lockstep
+from sirl.simulators.recipes import Recipe, inspect, make_recipe
 
 MUJOCO = ("InvertedPendulum-v4", "Swimmer-v4", "Reacher-v4", "Hopper-v4", "Walker2d-v4")
 PAPER = (*MUJOCO, "LunarLander-v3")
@@ -48,7 +40,7 @@ class Bench(NamedTuple):
         recipe = make_recipe(env_id)
         backend = choose_backend(recipe, simulator)
         chosen = preset_settings(env_id, "sirl-lb").replace(**settings)
-        return Bench(recipe, make_problem(inspect(recipe), chosen, 0, in_lockstep(backend)), backend)
+        return Bench(recipe, make_problem(inspect(recipe).task, chosen, 0, in_lockstep(backend)), backend)
 
     @property
     def arena_recipe(self) -> ArenaRecipe:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from sirl.engine.base import Workplace
-from sirl.errors import EnvironmentFailure
+from sirl.errors import EnvironmentFailure, in_words
 
 READY = b"ready"
 """A worker's first message, when it has started and waits for the recipe of its context."""
@@ -62,8 +62,7 @@ def answer_call(workplace: Workplace[Any], call: bytes) -> bytes:
         exception = b""
         with contextlib.suppress(Exception):
             exception = cloudpickle.dumps(error)
-        summary = traceback.format_exception_only(error)[-1].strip()
-        return bytes(cloudpickle.dumps(Raised(exception, summary, traceback.format_exc())))
+        return bytes(cloudpickle.dumps(Raised(exception, in_words(error), traceback.format_exc())))
 
 
 def decode_answer(answer: bytes) -> Any:

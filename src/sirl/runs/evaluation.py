@@ -13,15 +13,16 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl.config import Episodes, MaxSteps, Seed, Workers, checked
+from sirl.config import Episodes, HangLimit, MaxSteps, Seed, Workers, checked
 from sirl.engine import local_engine
-from sirl.errors import EnvironmentFailure, SirlError
+from sirl.errors import EnvironmentFailure, SirlError, WorkFailure
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.learning.forest import pack
 from sirl.model.policy import Policy
 from sirl.rollout.phases import play
 from sirl.rollout.work import PlayOrder
-from sirl.simulators.environments import ArenaRecipe, inspect, make_recipe, named_by_file, usable_cores
+from sirl.simulators.environments import ArenaRecipe, usable_cores
+from sirl.simulators.recipes import inspect, make_recipe, named_by_file
 
 
 class Evaluation(NamedTuple):
@@ -54,6 +55,7 @@ def evaluate(
     episodes: int = 100,
     seed: int = 0,
     workers: int | None = None,
+    hang_limit: float | None = None,
     max_steps: int | None = None,
     env_options: dict[str, Any] | None = None,
 ) -> Evaluation:
@@ -67,11 +69,14 @@ def evaluate(
         episodes: how many.
         seed: which ones.
         workers: processes to use; all usable cores if not given. The result is the same.
+        hang_limit: seconds after which a stretch of work in an environment counts as hung.
         max_steps: cut episodes here, if the environment has no limit of its own.
         env_options: keyword arguments of the environment.
     """
     episodes, seed = checked("episodes", episodes, Episodes), checked("seed", seed, Seed)
     workers, max_steps = checked("workers", workers, Workers), checked("max_steps", max_steps, MaxSteps)
+    hang_limit = checked("hang_limit", hang_limit, HangLimit)
+    workers = min(workers or usable_cores(), -(-episodes // 8))
     if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
         raise SirlError(
             f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
@@ -80,7 +85,8 @@ def evaluate(
     recipe = make_recipe(
         named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, env_options
     )
-    task, actions = inspect(recipe), policy.tree.leaves.actions(policy.menu)
+    task, _ = inspect(recipe, workers=workers, hang_limit=hang_limit)
+    actions = policy.tree.leaves.actions(policy.menu)
     why = policy.task.mismatch(task)
     if not why and ((actions < task.action_low) | (actions > task.action_high)).any():
         why = f"its actions leave the bounds {task.action_low} to {task.action_high}"
@@ -90,12 +96,15 @@ def evaluate(
             "evaluate it on a task with the same spaces."
         )
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
-    workers = min(workers or usable_cores(), -(-episodes // 8))
     forest = pack([policy.tree])
     cuts = np.array_split(seeds, workers)
     orders = [PlayOrder(forest, actions, cut[None]) for cut in cuts]
-    with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers) as engine:
-        results = engine.map(play, orders)
+    with local_engine(ArenaRecipe(recipe, policy.menu, "gymnasium", max_steps), workers, hang_limit) as engine:
+        try:
+            results = engine.map(play, orders)
+        except WorkFailure as failure:
+            failure.env = recipe.name
+            raise
     returns = np.concatenate([r.returns[0] for r in results])
     if n_broken := np.isneginf(returns).sum():
         raise EnvironmentFailure(

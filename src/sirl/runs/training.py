@@ -29,16 +29,8 @@ from sirl.runs.directory import Config, Record, RunDirectory, read_config, writa
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.search.evolution import State, first_state, next_generation
 from sirl.search.population import make_problem
-from sirl.simulators.environments import (
-    ArenaRecipe,
-    SimulatorName,
-    choose_backend,
-    in_lockstep,
-    inspect,
-    make_recipe,
-    named_by_file,
-    usable_cores,
-)
+from sirl.simulators.environments import ArenaRecipe, SimulatorName, choose_backend, in_lockstep, usable_cores
+from sirl.simulators.recipes import inspect, make_recipe, named_by_file
 
 
 class Training:
@@ -70,7 +62,15 @@ class Training:
         self._env = env
         recipe = make_recipe(env, env_options)
         self.settings = preset_settings(recipe.name, method).replace(**settings)
-        self.task = inspect(recipe, features, actions)
+        self.task, repeatable = inspect(
+            recipe, features, actions, workers=self.workers, hang_limit=self.hang_limit, play=True
+        )
+        if not repeatable:
+            warnings.warn(
+                f"{recipe.name} gave two different episodes for one seed and the same actions, so this run can't be "
+                "repeated or resumed exactly: let its reset(seed=…) seed all that it draws from.",
+                stacklevel=2,
+            )
         backend = choose_backend(recipe, simulator)
         self.problem = make_problem(self.task, self.settings, seed, in_lockstep(backend))
         self.config = Config(
@@ -229,6 +229,7 @@ class Training:
             self._env,
             episodes=episodes,
             workers=self.workers,
+            hang_limit=self.hang_limit,
             max_steps=self.settings.max_steps,
             env_options=self.config.env_options,
         )

@@ -19,7 +19,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
+from sirl.errors import EnvironmentFailure, SirlError, did_you_mean, in_words
 from sirl.simulators import Ids, Step
 
 Environment = gym.Env[Any, Any]
@@ -138,6 +138,10 @@ class GymnasiumSimulator:
         for row in np.flatnonzero(step.terminated | step.truncated).tolist():
             broken[row] = has_diverged(self._environments[int(ids[row])].unwrapped.data)  # type: ignore[attr-defined]
         return broken if broken.any() else None
+
+    def action_space(self) -> spaces.Space[Any]:
+        """The action space of an environment that has been reset."""
+        return next(iter(self._environments.values())).action_space
 
     def close(self) -> None:
         """Close every environment."""
@@ -281,16 +285,15 @@ def _blame(name: str, call: str) -> Iterator[None]:
     except SirlError:
         raise
     except (Exception, SystemExit) as error:
-        reason = f": {line}" if (line := str(error).partition("\n")[0]) else ""
         raise EnvironmentFailure(
-            f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment"
+            f"{name} raised {in_words(error)} in {call}; fix the environment"
             + (" or its options" if call == "make" else ""),
             details=traceback.format_exc(),
         ) from error
 
 
 def _missing_package(env_id: str, error: Exception) -> SirlError:
-    cause = str(error).partition(". ")[0]
+    cause = in_words(error).partition(": ")[2].partition(". ")[0]
     package = getattr(error, "name", None)
     fix = f"run `pip install {package}`" if package else "install the package that provides it"
     return SirlError(f"environment {env_id!r} cannot be loaded ({cause}); {fix}")
