@@ -76,5 +76,7 @@ def did_you_mean(name: str, known: list[str]) -> str:
     """A hint such as ``; did you mean 'population'?``, or nothing if no known name is near."""
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    # A stranger's file may have thousands of names, each as long as it likes, and difflib takes its time.
+    alike = [other for other in known if abs(len(other) - len(name)) <= 10 and len(name) <= 60][:1000]
+    near = difflib.get_close_matches(name, alike, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -33,7 +33,8 @@ _LARGEST = 50_000_000
 _MOST_ACTIONS = 100_000
 _MOST_WEIGHTS = 20_000_000
 """Conditions times features: a file of a few names must not ask for gigabytes."""
-_DTYPES = ("float16", "float32", "float64", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))
+_WHOLE = tuple(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))
+_DTYPES = ("float16", "float32", "float64", *_WHOLE)
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -243,9 +244,11 @@ def _from_file(file: _File) -> Policy:
     named = [task.env, *task.features, *task.action_names, *file.actions.names, origin.method, origin.note, origin.sirl]
     if odd := next((name for name in named if not name.isprintable()), None):
         raise _Broken(f"its name {odd!r} has a character that does not print")
+    if not all(map(str.strip, [task.env, *task.features, *task.action_names, *file.actions.names])):
+        raise _Broken("a name in it is empty")
     if abs(task.observation_start) > 2**53:
         raise _Broken(f"its observations start at {task.observation_start}")
-    if task.action_dtype not in _DTYPES:
+    if task.action_dtype not in (_DTYPES if task.action == "box" else _WHOLE):
         raise _Broken(f"its actions are of type {task.action_dtype!r}")
     n = len(task.action_low)
     if task.action_shape != ([] if task.action == "discrete" else [n]) or len(task.action_high) != n or not n:
@@ -265,10 +268,13 @@ def _checked_action(value: float | list[float], task: Task) -> NDArray[np.float6
     if task.action != "box" and (action != np.rint(action)).any():
         raise _Broken(f"its action {value} is no whole number")
     low, high = np.array(task.action_low), np.array(task.action_high)
-    with np.errstate(over="ignore"):
-        rounded = action.astype(task.action_dtype) if task.action == "box" else action
-    if not ((low <= rounded) & (rounded <= high)).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        typed = action.astype(task.action_dtype)
+    played = action if task.action_dtype in _WHOLE else typed
+    if not ((low <= played) & (played <= high)).all():
         raise _Broken(f"its action {value} lies outside the bounds {task.action_low} to {task.action_high}")
+    if played is action and (typed != action).any():
+        raise _Broken(f"its action {value} is none of type {task.action_dtype}")
     return action
 
 
