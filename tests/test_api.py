@@ -248,6 +248,15 @@ def test_an_exception_without_words_is_told_by_its_name(workers, tmp_path):
         sirl.train(lambda: Tiny(behave=lambda _: raising(SilentError())), **TINY | {"workers": workers})
 
 
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("env", ["CartPole-v1", "InvertedPendulum-v4"])
+def test_callers_may_have_numpy_raise(env):
+    settings = TINY | {"individual_episodes": 9, "epsilon_decay": 1e-60}
+    with np.errstate(all="raise"):
+        run = sirl.train(env, **settings)
+    assert run.champion.to_json() == sirl.train(env, **settings).champion.to_json()
+
+
 def test_a_factory_works_on_worker_processes():
     run = sirl.train(lambda: Tiny(), **TINY | {"workers": 2})
     assert run.champion.to_json() == sirl.train(lambda: Tiny(), **TINY).champion.to_json()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 import threading
+import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from sirl.cli.progress import duration, show_progress
 from sirl.config import Settings
@@ -32,10 +34,13 @@ _TRAIN_DEFAULTS: dict[str, Any] = {
 }
 """Of the options of ``train`` that are not None if they are not given."""
 
+_STOPPING = 5.0
+"""Seconds in which a run that was told to stop does so; to be told again in the midst of that could break it off."""
+
 
 def train(options: Namespace) -> int:
     """Train a policy, or go on with a run."""
-    with _stops_on_terminate():
+    with _stops_on_signals():
         run = _resumed_run(options) if options.resume else _new_run(options)
         _announce(run)
         try:
@@ -108,18 +113,27 @@ class _Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def _stops_on_terminate() -> Iterator[None]:
-    def stop(*_: object) -> NoReturn:
-        raise _Terminated
+def _stops_on_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM stop what is under way; those that follow soon after the first say nothing new."""
+    last = -math.inf
+
+    def stop(number: int, _: object) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > _STOPPING:
+            last = now
+            raise _Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    usual = signal.signal(signal.SIGTERM, stop)
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    usual = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, usual)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
 
 def _announce(run: Training) -> None:

@@ -28,8 +28,23 @@ examples:
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code."""
+def main(arguments: Sequence[str] | None = None, imported: Callable[[], object] = lambda: None) -> int:
+    """Run a command; the exit code.
+
+    Args:
+        arguments: in place of those of the process.
+        imported: called when all that the command needs is imported.
+    """
+    if sys.stderr is None:  # closed, as by 2>&-
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
+    if sys.stdout is None:
+        print("sirl: error: standard output is closed: send it to a file, or to /dev/null.", file=sys.stderr)
+        return 1
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        print("sirl: error: the working directory was deleted: change to another one.", file=sys.stderr)
+        return 1
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that has no box characters gets question marks
             stream.reconfigure(errors="replace")
@@ -39,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _shown_warnings():
             from sirl.cli import commands
 
+            imported()
             command: Callable[[argparse.Namespace], int] = getattr(commands, options.command)
             return command(options)
     except SirlError as error:

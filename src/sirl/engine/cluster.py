@@ -12,6 +12,7 @@ import hashlib
 import logging
 import math
 import os
+import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workpla
 from sirl.engine.messages import answer_call, decode_answer, encode_call
 from sirl.errors import SirlError, WorkFailure
 
+_ANSWER = 10.0
+"""Seconds in which the address of a cluster has to answer."""
 _FAREWELL = 1.0
 """Seconds that a Ray worker has to hand over the news that its item hangs."""
 
@@ -100,14 +103,22 @@ def _connect(address: str | None) -> Any:
         raise SirlError("the ray engine needs Ray: run `pip install 'sirl[ray]'`.") from None
     if not ray.is_initialized():
         try:
+            _knock(address)
             ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
-        except (ConnectionError, ValueError) as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
             raise SirlError(
                 f"no Ray cluster answers at {address!r} ({reason}): start one with `ray start --head`, or leave out "
                 "--address to start one here."
             ) from None
     return ray
+
+
+def _knock(address: str | None) -> None:
+    """Raise OSError if nobody listens at an address such as ``host:port``: Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=_ANSWER).close()
 
 
 def _serve(recipe: bytes, call: bytes, timeout: float) -> bytes | str:

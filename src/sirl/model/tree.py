@@ -7,6 +7,7 @@ Q-values over a menu of actions, a fixed action is the other one. A new kind is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -131,7 +132,7 @@ def simplify(tree: Tree, menu: Menu) -> Tree:
             return node
         weights, threshold = tree.weights[node], float(tree.thresholds[node])
         row = weights.tobytes()
-        low, high = known.get(row, (-np.inf, np.inf)) if weights.any() else (0.0, np.nextafter(0.0, 1.0))
+        low, high = known.get(row, (-np.inf, np.inf)) if weights.any() else (0.0, math.nextafter(0.0, 1.0))
         yes, no = tree.children[node].tolist()
         if threshold >= high:
             return visit(yes, known)
