@@ -12,7 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from sirl import __version__
@@ -67,12 +67,18 @@ def main(arguments: Sequence[str] | None = None, imported: Callable[[], object] 
         print("sirl: stopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # `sirl show … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()
         return 141
     except OSError as error:  # such as output that goes to a full disk
         print(f"sirl: error: the system refuses ({error.strerror or error}): give it what it lacks.", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()
         return 1
+
+
+def _silence_output() -> None:
+    """Let what is still to be written go nowhere, or Python would complain of it at its very end."""
+    with suppress(OSError):  # it is no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
