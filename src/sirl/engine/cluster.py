@@ -17,12 +17,13 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
-from threading import TIMEOUT_MAX, Thread, Timer
+from threading import Thread, Timer
 from typing import Any
 
 import cloudpickle
 
 from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace, hung, label_of
+from sirl.engine.child import TICK
 from sirl.engine.messages import answer_call, decode_answer, encode_call
 from sirl.errors import SirlError, WorkFailure
 
@@ -129,7 +130,7 @@ def _serve(recipe: bytes, call: bytes, timeout: float) -> bytes | str:
     if timeout < math.inf:  # for native code that keeps the GIL, and so this thread, for itself
         faulthandler.dump_traceback_later(2 * timeout + _FAREWELL, exit=True)
     try:
-        return answers.get(timeout=min(timeout, TIMEOUT_MAX))
+        return _first(answers, timeout)
     except Empty:
         frame = sys._current_frames().get(thread.ident or 0)
         # The thread can't be ended, so its process is, as soon as the answer is on its way.
@@ -137,6 +138,17 @@ def _serve(recipe: bytes, call: bytes, timeout: float) -> bytes | str:
         return "".join(traceback.format_stack(frame))
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+def _first(answers: SimpleQueue[bytes], timeout: float) -> bytes:
+    """The first answer; a look takes a tick of the time, however long this process was itself stopped in it."""
+    while True:
+        try:
+            return answers.get(timeout=TICK)
+        except Empty:
+            timeout -= TICK
+            if timeout <= 0:
+                raise
 
 
 def _workplace(recipe: bytes) -> Workplace[Any]:
