@@ -15,6 +15,7 @@ from sirl.errors import SirlError, did_you_mean
 
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Workers = Annotated[int, Meta(ge=1, le=1024)] | None
+HangLimit = Annotated[float, Meta(gt=0)] | None
 Episodes = Annotated[int, Meta(ge=1, le=10_000_000)]
 Backend = Literal["mujoco", "gymnasium", "envpool"]
 SimulatorName = Literal["auto", "mujoco", "gymnasium", "envpool"]
@@ -41,7 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _option("what computes episodes; auto: mujoco for the tasks that it has, else gymnasium"),
     ] = "auto"
     hang_limit: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
+        HangLimit,
         _option("seconds after which an environment in a worker process counts as hung", "S"),
     ] = None
     features: Annotated[list[str] | None, _option("names of the features, in order", "A,B,…")] = None

@@ -12,7 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from sirl import __version__
@@ -30,6 +30,16 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
+    if sys.stderr is None:  # closed, as by 2>&-
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
+    if sys.stdout is None:
+        print("sirl: error: standard output is closed: send it to a file, or to /dev/null.", file=sys.stderr)
+        return 1
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        print("sirl: error: the working directory was deleted: change to another one.", file=sys.stderr)
+        return 1
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that has no box characters gets question marks
             stream.reconfigure(errors="replace")
@@ -47,11 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("sirl: stopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # `sirl show … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()
         return 141
     except OSError as error:  # such as output that goes to a full disk
         print(f"sirl: error: the system refuses ({error.strerror or error}): give it what it lacks.", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()
         return 1
 
 
@@ -67,6 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     for command in (train, evaluate, show, bench):
         command.add(commands)
     return parser
+
+
+def _silence_output() -> None:
+    """Let what is still to be written go nowhere, or Python would complain of it at its very end."""
+    with suppress(OSError):  # it is no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -6,6 +6,7 @@ ends) becomes an ``EnvironmentFailure`` that names the environment, what it did 
 
 from __future__ import annotations
 
+import reprlib
 import sys
 import traceback
 import warnings
@@ -19,7 +20,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
+from sirl.errors import EnvironmentFailure, SirlError, did_you_mean, in_words
 from sirl.simulators import Ids, Step
 
 Environment = gym.Env[Any, Any]
@@ -27,6 +28,8 @@ Floats = NDArray[np.float64]
 
 ENDLESS = 100_000
 """Steps after which an episode without a time limit is taken for one that never ends."""
+
+_PLAIN = {float, int, bool, np.float64, np.float32}
 
 LARGEST_REWARD = 1e100
 """Sums of these stay finite over any episode, and so do Q-values."""
@@ -125,8 +128,8 @@ class GymnasiumSimulator:
             step = Step(
                 observations=self._rows(observations),
                 rewards=_rewards(rewards, self._name),
-                terminated=np.array(terminated, np.bool_),
-                truncated=np.array(truncated, np.bool_) | out_of_time,
+                terminated=_flags(terminated, "terminated", self._name),
+                truncated=_flags(truncated, "truncated", self._name) | out_of_time,
             )
         return self._without_broken(ids, step) if self._is_mujoco else step
 
@@ -139,6 +142,10 @@ class GymnasiumSimulator:
             return step
         step.observations[broken], step.rewards[broken], step.terminated[broken] = 0.0, 0.0, True
         return step._replace(broken=broken)
+
+    def action_space(self) -> spaces.Space[Any]:
+        """The action space of an environment that has been reset."""
+        return next(iter(self._environments.values())).action_space
 
     def close(self) -> None:
         """Close every environment."""
@@ -206,12 +213,41 @@ def _array(values: Sequence[Any], shape: tuple[int, ...], what: str, name: str) 
         if shape and all(type(value) is np.ndarray and value.shape == shape for value in values):
             rows = np.concatenate(values, dtype=np.float64).reshape(-1, *shape)  # far faster than what can take all
         else:
+            if not _PLAIN.issuperset(map(type, values)):
+                _check_numbers(values, what, name)
             rows = np.array(values, np.float64)
     except ValueError as error:  # which shapes that differ are, for NumPy
         raise _wrong_shape(values, shape, what, name) from error
     if rows.shape != (len(values), *shape):
         raise _wrong_shape(values, shape, what, name)
     return rows
+
+
+def _check_numbers(values: Sequence[Any], what: str, name: str) -> None:
+    """Raise for what NumPy would make a number of, and is none: a text, None, what a mask hides."""
+    for value in values:
+        if not _is_of(value, "fiub"):
+            raise _of_wrong_kind(value, what, "numbers were", name)
+
+
+def _flags(values: Sequence[Any], what: str, name: str) -> NDArray[np.bool_]:
+    """Which of n episodes have ended, (n,)."""
+    for value in values:
+        if type(value) is not bool and not _is_of(value, "bi"):
+            raise _of_wrong_kind(value, what, "True or False was", name)
+    return np.array(values, np.bool_)
+
+
+def _is_of(value: Any, kinds: str) -> bool:
+    """Whether NumPy finds one of these kinds of numbers in what an environment returned, all of it in sight."""
+    return not isinstance(value, np.ma.MaskedArray) and np.asarray(value).dtype.kind in kinds
+
+
+def _of_wrong_kind(value: Any, what: str, due: str, name: str) -> EnvironmentFailure:
+    kind = "" if value is None else f", a {type(value).__name__},"
+    return EnvironmentFailure(
+        f"{name} returned {reprlib.repr(value)}{kind} as {what}, where {due} due; fix the environment"
+    )
 
 
 def _check_finite(rows: Floats, what: str, name: str) -> None:
@@ -282,16 +318,15 @@ def _blame(name: str, call: str) -> Iterator[None]:
     except SirlError:
         raise
     except (Exception, SystemExit) as error:
-        reason = f": {line}" if (line := str(error).partition("\n")[0]) else ""
         raise EnvironmentFailure(
-            f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment"
+            f"{name} raised {in_words(error)} in {call}; fix the environment"
             + (" or its options" if call == "make" else ""),
             details=traceback.format_exc(),
         ) from error
 
 
 def _missing_package(env_id: str, error: Exception) -> SirlError:
-    cause = str(error).partition(". ")[0]
+    cause = in_words(error).partition(": ")[2].partition(". ")[0]
     package = getattr(error, "name", None)
     fix = f"run `pip install {package}`" if package else "install the package that provides it"
     return SirlError(f"environment {env_id!r} cannot be loaded ({cause}); {fix}")
