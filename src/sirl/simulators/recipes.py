@@ -1,7 +1,8 @@
 """How an environment is made, from what a user names: an id, or a function that makes it; and the first look at it.
 
 An environment is a stranger's code until it has been made and asked what it offers: it may hang, crash or exit. Where
-it is going to run in worker processes, and where its id names the module that registers it, it is looked at in one.
+it is going to run in worker processes, and where its id names a module that is yet to be imported, it is looked at in
+one.
 Nothing here needs numba, so that such a process starts quickly.
 """
 
@@ -160,8 +161,9 @@ class _Look:
 
 
 def _engine_for(recipe: Recipe, workers: int, hang_limit: float | None) -> Engine[None]:
-    by_itself = recipe.factory is None and ":" in recipe.name
-    if not by_itself and (recipe.is_gymnasiums_own or (workers == 1 and hang_limit is None)):
+    module, colon, _ = recipe.name.rpartition(":")
+    to_be_imported = recipe.factory is None and colon and module not in sys.modules
+    if not to_be_imported and (recipe.is_gymnasiums_own or (workers == 1 and hang_limit is None)):
         return InProcess(_nothing)
     return Processes(_nothing, workers=1, timeout=hang_limit, attempts=1)
 
