@@ -40,6 +40,10 @@ class Stream(IntEnum):
     VALIDATION = 8
     CONFIRMATION = 9
     EVALUATION = 10
+    NETWORKS = 11
+    REPLAY = 12
+    DISTILLATION = 13
+    BOOTSTRAP = 14
 
 
 @part
