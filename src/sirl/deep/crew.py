@@ -6,6 +6,8 @@ rate, batch size and target period.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,8 @@ from torch import Tensor
 
 from sirl.deep import networks
 from sirl.deep.grid import Point
-from sirl.deep.networks import Arrays, Group, Layer, Moments
+from sirl.deep.networks import Group, Layer, Moments
+from sirl.deep.policy import Arrays
 from sirl.deep.replay import Batch, Replay, fill
 from sirl.keys import Stream, fold_all, root
 
@@ -176,3 +179,15 @@ def _differentiate(desk: _Desk) -> None:
     networks.backward(
         desk.online, seen, torch.zeros_like(q_values).scatter_(1, actions, slopes.unsqueeze(1)), desk.gradients
     )
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """PyTorch as the crew wants it: without autograd, and on one thread, so that sums keep their order."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(usual)

@@ -134,8 +134,8 @@ def check_memory(points: list[Point], n_features: int, n_actions: int, replay_si
     have = _memory()
     if need > have:
         raise SirlError(
-            f"{len(points):,} networks and {streams:,} replays of {replay_size:,} transitions need {need / 1e9:.1f} GB, "
-            f"and this machine has {have / 1e9:.1f} GB: use a smaller grid or a smaller replay_size."
+            f"{len(points):,} networks and {streams:,} replays of {replay_size:,} transitions need "
+            f"{need / 1e9:.1f} GB, and this machine has {have / 1e9:.1f} GB: use a smaller grid or replay_size."
         )
 
 

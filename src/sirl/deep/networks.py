@@ -17,14 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sirl.deep.policy import Arrays
 from sirl.keys import Key, Keys, fold_all, uniforms
 
 _PAD_UNITS = 16
 """Hidden layers are padded to multiples of this: a product with 8 units takes as long as one with 16."""
 _PAD_BATCH = 128
-
-Arrays = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
-"""One network: weights (units, inputs) and biases (units,) of each layer."""
 
 
 class Group(NamedTuple):
@@ -89,7 +87,7 @@ def pick(flat: Tensor, groups: Sequence[Group], kept: NDArray[np.bool_]) -> Tens
     for group, layers in zip(groups, layers_of(flat, groups), strict=True):
         places = torch.from_numpy(np.flatnonzero(kept[group.rows]))
         parts += [part[places].flatten() for layer in layers for part in layer]
-    return torch.cat(parts)
+    return torch.cat([torch.zeros(0), *parts])
 
 
 def spread(values: NDArray[np.float64], groups: Sequence[Group]) -> Tensor:
@@ -98,7 +96,7 @@ def spread(values: NDArray[np.float64], groups: Sequence[Group]) -> Tensor:
     for group in groups:
         mine = torch.from_numpy(values[group.rows].astype(np.float32))
         parts += [mine.repeat_interleave(i * o) for i, o in _shapes(group)]
-    return torch.cat(parts)
+    return torch.cat([torch.zeros(0), *parts])
 
 
 def _shapes(group: Group) -> list[tuple[int, int]]:
@@ -168,7 +166,7 @@ class Moments(NamedTuple):
 
 
 def adam(flat: Tensor, gradient: Tensor, moments: Moments, rates: Tensor, update: int) -> None:
-    """Adam's ``update``-th step, counted from 1, with a learning rate for each parameter; the rest as in torch.optim."""
+    """Adam's ``update``-th step, from 1 on, with a learning rate for each parameter; the rest as in torch.optim."""
     moments.first.lerp_(gradient, 0.1)
     moments.second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
     scale = moments.second.sqrt().div_((1.0 - 0.999**update) ** 0.5).add_(1e-8)

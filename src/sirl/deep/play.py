@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.deep.crew import Crew
-from sirl.deep.networks import Arrays
+from sirl.deep.policy import Arrays
 from sirl.deep.replay import Replay
 from sirl.deep.settings import DeepSettings
 from sirl.errors import EnvironmentFailure, SirlError
@@ -119,15 +119,15 @@ class Play:
             self.replay.keep(rows)
         self._set_voter_keys()
 
-    def resume(self, taken: list[list[int]]) -> None:
-        """Bring every stream to where it was, by the choices of the episodes that were under way."""
+    def rewind(self, taken: list[list[int]]) -> None:
+        """Bring each stream to where it was in its episode after these choices."""
         self._begin(np.arange(len(self.streams)))
-        for stream, choices in enumerate(taken):
-            slot = self._slots[stream : stream + 1]
+        for place, choices in enumerate(taken):
+            slot = self._slots[place : place + 1]
             for choice in choices:
                 out = self.simulator.step(slot, self.actions[[choice]])
-                self._observations[stream] = out.observations[0]
-                self._score[stream] += out.rewards[0]
+                self._observations[place] = out.observations[0]
+                self._score[place] += out.rewards[0]
         self.taken = taken
 
     def _sources(self) -> NDArray[np.int64]:
@@ -137,43 +137,47 @@ class Play:
     def _choose(self) -> NDArray[np.int64]:
         """A choice of each network for its own stream (n_streams,)."""
         q_values = self.crew.q_values(self._observations)
-        sound = np.isfinite(q_values).all(axis=1)
+        sound = _are_finite(q_values)
         if not sound.all():
             self._set_aside(sound)
             q_values = q_values[sound]
         steps = np.array([len(taken) for taken in self.taken], np.int64)
-        return _propose(q_values, self.epsilon, self._voter_keys, steps)
+        return np.asarray(_propose(q_values, self.epsilon, self._voter_keys, steps))
 
     def _vote(self) -> NDArray[np.int64]:
-        """One choice of all networks (1,): Algorithm 2, "Voting"."""
-        steps = np.array([len(self.taken[0])], np.int64)
-        chance = uniforms(self._vote_key, steps)
+        """One choice of all networks (1,): Algorithm 2, "Voting".
+
+        It is the group that explores, after the vote: what each voter would try is lost in a majority.
+        """
+        first = len(self.taken[0]) * DRAWS_PER_CHOICE
+        explore, action, chance = uniforms(self._vote_key, np.arange(first, first + DRAWS_PER_CHOICE))
+        if explore < self.epsilon:
+            return np.array([int(action * self.crew.n_actions)])
         while True:
             if self.settings.voting in ELECTING:
-                voter = int(ELECTING[self.settings.voting](self.weights, chance)[0])
-                q_values = self.crew.q_values_of(voter, self._observations[0])
-                voters = np.array([voter])
+                voters = ELECTING[self.settings.voting](self.weights, np.array([chance]))
+                q_values = self.crew.q_values_of(int(voters[0]), self._observations[0])
             else:
-                q_values = self.crew.q_values(np.repeat(self._observations, len(self.crew), axis=0))
                 voters = np.arange(len(self.crew))
-            sound = np.isfinite(q_values).all(axis=1)
+                q_values = self.crew.q_values(np.repeat(self._observations, len(voters), axis=0))
+            sound = _are_finite(q_values)
             if sound.all():
                 break
             kept = np.ones(len(self.crew), np.bool_)
             kept[voters[~sound]] = False
             self._set_aside(kept)
-        proposals = _propose(q_values, self.epsilon, self._voter_keys[voters], np.repeat(steps, len(voters)))
+        proposals = q_values.argmax(axis=1)
         if self.settings.voting in ELECTING:
-            return proposals
+            return np.asarray(proposals)
         count = COUNTING[self.settings.voting]
-        return np.array([count(proposals.astype(np.int32), self.weights, self.crew.n_actions, float(chance[0]))])
+        return np.array([count(proposals.astype(np.int32), self.weights, self.crew.n_actions, chance)])
 
     def _set_aside(self, sound: NDArray[np.bool_]) -> None:
         """Drop the networks that have diverged, all that are not ``sound`` (n,)."""
         self.diverged |= dict.fromkeys(self.crew.ids[~sound].tolist(), self.steps)
         if self.together and not sound.any():
             raise SirlError(
-                f"all networks diverged to NaN, the last after {self.steps:,} steps: use smaller values of learning_rate."
+                f"all networks diverged to NaN, the last in step {self.steps:,}: use smaller values of learning_rate."
             )
         self.keep(sound)
 
@@ -220,6 +224,10 @@ class Play:
         keys = self._episode_keys()
         self._voter_keys = fold_all(keys, self.crew.ids + 1)
         self._vote_key = fold_all(keys[:1], _VOTE)
+
+
+def _are_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(rows).all(axis=1))
 
 
 @compiled

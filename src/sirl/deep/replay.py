@@ -110,6 +110,12 @@ class Replay:
         """Forget all streams but these."""
         self.own = self.own.part((slice(None), streams))
 
+    def restore(self, own: Transitions, added: int) -> None:
+        """Take up what :meth:`known` gave, of streams that had added so many."""
+        if added:
+            self.own = own
+        self.added = added
+
     def known(self) -> Transitions:
         """What the streams have added and still remember, oldest place first or not."""
         return self.own.part(slice(min(self.added, self.capacity)))

@@ -1,7 +1,7 @@
 """What a social grid search does besides its grid: one frozen record, the paper's protocol as defaults.
 
-A field's text is the command line's help. Where the paper says nothing (exploration, replay, optimiser, loss) the values
-are the usual ones for a small task; docs/deep.md lists them.
+A field's text is the command line's help. Where the paper says nothing (exploration, replay, optimiser, loss) the
+values are the usual ones for a small task; docs/deep.md lists them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BIG = 10_000_000
 
 
 def _setting(text: str, **bounds: float) -> Meta:
-    return Meta(description=text, **bounds)  # type: ignore[arg-type]
+    return Meta(description=text, **bounds)  # type: ignore[call-overload, no-any-return]
 
 
 class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,125 @@
+"""What a grid search was asked, and what came of it: the records behind ``config.toml`` and ``result.json``."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from sirl.deep.grid import Point
+from sirl.deep.settings import DeepSettings, Method
+from sirl.keys import Stream, root, uniforms
+
+_RESAMPLES = 2000
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a grid search was asked to do: enough to do it again."""
+
+    env: str
+    method: Method
+    seed: int
+    grid: list[Point]
+    settings: DeepSettings
+    features: list[str]
+    actions: list[str]
+    env_options: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+
+    def digest(self) -> str:
+        """A fingerprint of all that the result depends on."""
+        asked = msgspec.structs.replace(self, versions={})
+        return hashlib.sha256(msgspec.json.encode(asked, order="deterministic", enc_hook=repr)).hexdigest()
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Episodes that were played, by what for."""
+
+    collaborative: int
+    individual: int
+    scouting: int
+    validation: int
+    """Outside the paper's budget: to choose the champion."""
+
+    @property
+    def budget(self) -> int:
+        """What the paper counts."""
+        return self.collaborative + self.individual + self.scouting
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """A network that did not come to the end."""
+
+    number: int
+    why: Literal["diverged", "halved"]
+    steps: int
+    """That it had seen by then."""
+
+
+class Ranked(msgspec.Struct, frozen=True, kw_only=True):
+    """A network's place in the grid search."""
+
+    number: int
+    point: Point
+    score: float
+    """Mean return of its last individual episodes."""
+    low: float
+    high: float
+    """95 % interval of that mean."""
+    validation_score: float | None
+    """Mean return of greedy fresh episodes, if it was a candidate."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a grid search."""
+
+    env: str
+    method: Method
+    seed: int
+    ranking: list[Ranked]
+    """Best first."""
+    champion: int
+    """Number of the network with the best validation score."""
+    collaborative: list[float]
+    """Returns of the episodes that all networks shared."""
+    individual: dict[int, list[float]]
+    """Returns of each network's own episodes."""
+    left: list[Left]
+    episodes: Counts
+    steps: int
+    """Of all environments together, in both phases."""
+    seconds: float
+    """Wall time of both phases."""
+
+    def curve(self, number: int) -> list[float]:
+        """Returns on the way of one network: what it lived through with all, then alone."""
+        return self.collaborative + self.individual[number]
+
+
+def interval(values: NDArray[np.float64], seed: int = 0) -> tuple[float, float]:
+    """The 95 % interval of the mean of ``values`` (n,), by the bootstrap."""
+    draws = uniforms(root(seed, Stream.BOOTSTRAP, 0), np.arange(_RESAMPLES * len(values)))
+    means = values[(draws * len(values)).astype(np.int64)].reshape(_RESAMPLES, -1).mean(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def rank(grid: list[Point], last: dict[int, NDArray[np.float64]], validated: dict[int, float]) -> list[Ranked]:
+    """The ranking, best first, from each network's last returns (n,) and the candidates' validation scores."""
+    ranking = []
+    for number in sorted(last, key=lambda number: -last[number].mean()):
+        low, high = interval(last[number])
+        ranking.append(
+            Ranked(
+                number=number,
+                point=grid[number],
+                score=float(last[number].mean()),
+                low=low,
+                high=high,
+                validation_score=validated.get(number),
+            )
+        )
+    return ranking
