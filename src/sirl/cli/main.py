@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from sirl import __version__
+from sirl.cli import social_dqn
 from sirl.config import METHODS, Settings
 from sirl.errors import SirlError, did_you_mean
 
@@ -36,9 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        from sirl.cli import commands
+        command: Callable[[argparse.Namespace], int] = options.command
+        if isinstance(options.command, str):
+            from sirl.cli import commands
 
-        command: Callable[[argparse.Namespace], int] = getattr(commands, options.command)
+            command = getattr(commands, options.command)
         return command(options)
     except SirlError as error:
         print(f"sirl: error: {error}", file=sys.stderr)
@@ -94,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_model(show)
     show.set_defaults(command="show")
     _add_bench(commands)
+    social_dqn.add(commands)
     return parser
 
 

@@ -18,7 +18,7 @@ from sirl.config import Settings
 from sirl.deep.episodes import SLOTS, Act, Floats, actor, make_simulator, play, seeds_of
 from sirl.deep.fitting import fit
 from sirl.deep.policy import NetworkPolicy, q_values
-from sirl.keys import Stream, fold, root
+from sirl.keys import Stream, fold_all, root
 from sirl.model.policy import Origin, Policy
 from sirl.model.task import Menu, make_menu
 from sirl.model.tree import Tree, simplify
@@ -67,13 +67,14 @@ def distil(
     recipe = make_recipe(env or network.task.env, env_options)
     simulator = make_simulator(recipe, min(SLOTS, max(episodes, validation_episodes)), max_steps)
     key = root(seed, Stream.DISTILLATION, 0)
-    starts = seeds_of(fold(key, rounds), validation_episodes)
+    keys = fold_all(key, np.arange(rounds + 1))
+    starts = seeds_of(keys[rounds], validation_episodes)
     menu = make_menu(network.task, Settings())
     sizes = [size for size in (max_leaves, max_leaves // 2, max_leaves // 4) if size > 1]
     act, best = actor(network.layers, menu.values), None
     seen: list[Floats] = []
     for number in range(rounds):
-        play(act, simulator, seeds_of(fold(key, number), episodes), seen)
+        play(act, simulator, seeds_of(keys[number], episodes), seen)
         observations = np.concatenate(seen)
         values = q_values(network.layers, observations).astype(np.float64)
         for size in sizes:

@@ -71,7 +71,9 @@ def _best_cut(observations: Floats, shares: Floats, oblique: bool) -> _Cut | Non
         return None
     directions = list(np.eye(observations.shape[1]))
     if oblique:
-        directions += [d for k in np.flatnonzero(total) if (d := _direction(observations, shares, k)) is not None]
+        directions += [
+            d for k in np.flatnonzero(total).tolist() if (d := _direction(observations, shares, k)) is not None
+        ]
     cuts = [_cut_along(direction, observations, shares) for direction in directions]
     best = max(cuts, key=lambda cut: cut.gain)
     return best if best.gain > 1e-9 * total.sum() else None
@@ -102,9 +104,8 @@ def _direction(observations: Floats, shares: Floats, action: int) -> Floats | No
     """Weights that tell an action from the others: ridge logistic regression by Newton's method."""
     spread = observations.std(axis=0)
     used = spread > 1e-12
-    x = np.column_stack(
-        [(observations[:, used] - observations[:, used].mean(axis=0)) / spread[used], np.ones(len(shares))]
-    )
+    varying = observations[:, used]
+    x = np.column_stack([(varying - varying.mean(axis=0)) / spread[used], np.ones(len(shares))])
     costs, is_it = shares.sum(axis=1), shares[:, action] > 0
     w, penalty = np.zeros(x.shape[1]), _RIDGE * len(x) * np.eye(x.shape[1])
     for _ in range(_NEWTON_STEPS):
