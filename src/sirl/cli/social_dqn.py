@@ -172,8 +172,8 @@ def _line(standing: Standing) -> str:
 
 def _report(search: GridSearch, options: argparse.Namespace) -> None:
     """The ranking, the best network on unseen episodes, and the tree made from it."""
-    from sirl.deep.distil import distil
     from sirl.deep.episodes import evaluate
+    from sirl.deep.imitation import distil
     from sirl.deep.report import ranking_table
 
     result, where = search.result, _place(search)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from sirl.errors import SirlError
 
 if TYPE_CHECKING:
-    from sirl.deep.distil import distil
     from sirl.deep.episodes import evaluate
     from sirl.deep.grid import PAPER, make_grid
+    from sirl.deep.imitation import distil
     from sirl.deep.policy import NetworkPolicy, load
     from sirl.deep.search import GridSearch, train
     from sirl.deep.settings import DeepSettings
@@ -42,7 +42,7 @@ _HOME = {
     "DeepSettings": "settings",
     "GridSearch": "search",
     "NetworkPolicy": "policy",
-    "distil": "distil",
+    "distil": "imitation",
     "evaluate": "episodes",
     "load": "policy",
     "make_grid": "grid",
@@ -63,6 +63,13 @@ def __getattr__(name: str) -> Any:
 
 def check_installed() -> None:
     """Raise if what this room needs is missing."""
-    missing = [package for package in ("torch", "safetensors") if find_spec(package) is None]
+    missing = [package for package in ("torch", "safetensors") if not _is_there(package)]
     if missing:
         raise SirlError(f"social deep Q-learning needs {' and '.join(missing)}: run `pip install 'sirl[deep]'`.")
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # somebody has put something else in its place
+        return False

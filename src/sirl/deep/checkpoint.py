@@ -29,7 +29,6 @@ from sirl.errors import SirlError
 from sirl.files import read_plain, write_atomically
 
 _MAGIC = b"sirl grid search 1\n"
-_LARGEST = 64 * 10**9
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +130,7 @@ def load(path: Path, config: str) -> Kept | None:
     if not path.exists():
         return None
     try:
-        content = read_plain(path, _LARGEST)
+        content = read_plain(path, path.stat().st_size)
         head = len(_MAGIC) + 65
         payload = content[head:]
         if content[:head] != _MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n":

@@ -91,8 +91,8 @@ def _checked_axes(axes: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
 
 
 def _architecture(value: Any) -> tuple[int, ...]:
-    """Hidden layers from ``"64x32"``, or from a list of widths."""
-    widths = value.split("x") if isinstance(value, str) else value
+    """Hidden layers from ``"64x32"`` or ``64``, or from a list of widths."""
+    widths = str(value).split("x") if isinstance(value, str | int) else value
     try:
         return tuple(checked("architecture", int(width), _Width) for width in widths)
     except (TypeError, ValueError):

@@ -102,8 +102,7 @@ class Play:
         self.replay.add(self._observations, choices, out.rewards, out.observations, out.terminated)
         self.steps += 1
         if self.replay.size >= self.settings.learning_starts:
-            for _ in range(self.settings.updates):
-                self.crew.learn(self.replay, self._sources())
+            self.crew.learn(self.replay, self._sources())
         for taken, choice in zip(self.taken, choices.tolist(), strict=True):
             taken.append(choice)
         self._score += out.rewards

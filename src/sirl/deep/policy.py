@@ -26,7 +26,7 @@ from sirl.model.task import Task
 
 SCHEMA = 1
 _FORMAT = "sirl network"
-_LARGEST = 2 * 10**9
+_LARGEST = 5 * 10**8
 
 Arrays = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
 """One network: weights (units, inputs) and biases (units,) of each layer."""

@@ -41,7 +41,6 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     exploration_steps: Annotated[int, _setting("steps in which it falls from 1 to that", ge=0, le=_BIG)] = 5_000
     replay_size: Annotated[int, _setting("transitions that are kept to learn from", ge=1, le=_BIG)] = 50_000
     learning_starts: Annotated[int, _setting("transitions to gather before the first update", ge=1, le=_BIG)] = 500
-    updates: Annotated[int, _setting("updates of each network in a step", ge=1, le=1000)] = 1
     candidates: Annotated[int, _setting("best networks that are validated on fresh episodes", ge=1, le=_BIG)] = 5
     validation_episodes: Annotated[int, _setting("greedy episodes of each candidate", ge=1, le=_BIG)] = 30
     max_steps: Annotated[int, _setting("cut episodes here", ge=1, le=_BIG)] | None = None

@@ -66,8 +66,7 @@ def distil(
     """
     recipe = make_recipe(env or network.task.env, env_options)
     simulator = make_simulator(recipe, min(SLOTS, max(episodes, validation_episodes)), max_steps)
-    key = root(seed, Stream.DISTILLATION, 0)
-    keys = fold_all(key, np.arange(rounds + 1))
+    keys = fold_all(root(seed, Stream.DISTILLATION, 0), np.arange(rounds + 1))
     starts = seeds_of(keys[rounds], validation_episodes)
     menu = make_menu(network.task, Settings())
     sizes = [size for size in (max_leaves, max_leaves // 2, max_leaves // 4) if size > 1]
