@@ -24,18 +24,21 @@ def test_a_search_prints_a_ranking_and_a_tree_that_can_be_evaluated(sirl_command
     assert "on 3 unseen episodes of CartPole-v1" in out
 
 
-def test_social_against_plain(sirl_command, tmp_path):
-    code, out, _ = sirl_command("social-dqn", "CartPole-v1", "--runs", 2, "--compare", "--out", "both", *SMALL)
+@pytest.mark.parametrize(("against", "n_alone"), [("best", 6), ("all", 24)])
+def test_social_against_plain(sirl_command, tmp_path, against, n_alone):
+    arguments = ("social-dqn", "CartPole-v1", "--runs", 2, "--compare", against, "--out", "both", *SMALL)
+    code, out, _ = sirl_command(*arguments)
     assert code == 0
     assert "CartPole-v1, 2 runs" in out
     assert "| social: best configuration |" in out
+    assert ("plain: best of its own search" in out) == (against == "all")
+    assert out.count("| 12 |") == 1  # episodes of a search of all four networks
+    assert out.count("| 24 |") == (2 if against == "all" else 1)
     results = {p.parent.name: json.loads(p.read_text()) for p in tmp_path.glob("both/*/result.json")}
-    assert sorted(results) == ["plain-0", "plain-1", "social-0", "social-1"]
     counts = {name: sum(len(v) for v in r["individual"].values()) for name, r in results.items()}
-    assert counts == {"plain-0": 24, "plain-1": 24, "social-0": 8, "social-1": 8}
+    assert counts == {"plain-0": n_alone, "plain-1": n_alone, "social-0": 8, "social-1": 8}
     assert (tmp_path / "both/comparison.svg").read_text().startswith("<?xml")
-    again = sirl_command("social-dqn", "CartPole-v1", "--runs", 2, "--compare", "--out", "both", *SMALL)
-    assert "search of" not in again.out  # what is finished is not done again
+    assert "search of" not in sirl_command(*arguments).out.partition("|")[0]  # what is finished is not done again
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from sirl.deep.settings import DeepSettings, Method, field_types
 from sirl.errors import SirlError
 
 if TYPE_CHECKING:
+    from sirl.deep.grid import Point
+    from sirl.deep.records import Result
     from sirl.deep.search import GridSearch, Standing
 
 _EPILOG = """\
@@ -22,7 +24,7 @@ axes of the grid, and the paper's values:
 examples:
   sirl social-dqn CartPole-v1
   sirl social-dqn CartPole-v1 --method plain
-  sirl social-dqn CartPole-v1 --runs 10 --compare
+  sirl social-dqn CartPole-v1 --runs 10 --compare best
   sirl social-dqn Acrobot-v1 --grid units=32,64 --grid layers=2 --voting majority --halving
 """
 
@@ -49,7 +51,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result [0]")
     parser.add_argument("--runs", type=int, metavar="N", help="as many searches, with seeds from --seed on [1]")
     parser.add_argument(
-        "--compare", action="store_true", help="social and plain searches of every seed, with table and figure"
+        "--compare",
+        choices=("best", "all"),
+        help="after each social search a plain one of its best configuration, or of the whole grid; table and figure",
     )
     parser.add_argument("--out", metavar="DIR", help="a new directory [runs/ENV-METHOD-dqn-SEED]")
     parser.add_argument("--resume", metavar="DIR", help="go on with the search in this directory, to the same end")
@@ -88,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     from sirl.deep import check_installed
 
     check_installed()
-    if options.runs is not None or options.compare:
+    if options.runs or options.compare:
         return _run_many(options)
     search = _resumed(options) if options.resume else _new(options, options.method, options.seed, options.out)
     try:
@@ -100,7 +104,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _new(options: argparse.Namespace, method: Method, seed: int, out: str | Path | None) -> GridSearch:
+def _new(
+    options: argparse.Namespace, method: Method, seed: int, out: str | Path | None, grid: list[Point] | None = None
+) -> GridSearch:
     from sirl.deep.grid import parse_axis
     from sirl.deep.search import GridSearch
     from sirl.runs.directory import fresh_path
@@ -113,7 +119,7 @@ def _new(options: argparse.Namespace, method: Method, seed: int, out: str | Path
     base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{method}-dqn-{seed}"
     return GridSearch(
         options.env,
-        grid=dict(axes),
+        grid=grid or dict(axes),
         method=method,
         seed=seed,
         out=out or fresh_path(base),
@@ -203,25 +209,40 @@ def _report(search: GridSearch, options: argparse.Namespace) -> None:
 
 def _run_many(options: argparse.Namespace) -> int:
     """Searches of several seeds, each in a directory of its own; those that are finished are not done again."""
+    base = Path(options.out or f"runs/{options.env}-social-dqn")
+    seeds = range(options.seed, options.seed + (options.runs or 1))
+    results: dict[Method, list[Result]] = {"social": [], "plain": []}
+    for seed in seeds:
+        first: Method = "social" if options.compare else options.method
+        results[first].append(_finished(options, first, seed, base))
+        if options.compare:
+            best = [results["social"][-1].ranking[0].point] if options.compare == "best" else None
+            results["plain"].append(_finished(options, "plain", seed, base, best))
+    if options.compare:
+        _compare(results["social"], results["plain"], base)
+    return 0
+
+
+def _finished(
+    options: argparse.Namespace, method: Method, seed: int, base: Path, grid: list[Point] | None = None
+) -> Result:
+    """The result of a search, which is begun, gone on with, or there already."""
     from sirl.deep.directory import read_result
-    from sirl.deep.figure import draw
-    from sirl.deep.report import compare, comparison_text
     from sirl.deep.search import GridSearch
 
-    base = Path(options.out or f"runs/{options.env}-social-dqn")
-    methods = get_args(Method) if options.compare else (options.method,)
-    seeds = range(options.seed, options.seed + (options.runs or 1))
-    places = {method: [base / f"{method}-{seed}" for seed in seeds] for method in methods}
-    for method, paths in places.items():
-        for seed, path in zip(seeds, paths, strict=True):
-            if (path / "result.json").exists():
-                continue
-            begun = (path / "config.toml").exists()
-            _play(GridSearch.resume(path, options.env) if begun else _new(options, method, seed, path))
-    if options.compare:
-        found = compare(*([read_result(path) for path in places[method]] for method in methods))
-        text = comparison_text(found)
-        (base / "comparison.md").write_text(text + "\n", encoding="utf-8")
-        draw(found, base / "comparison.svg")
-        print(f"\n{text}\n\nsaved in {base}/comparison.md and comparison.svg")
-    return 0
+    path = base / f"{method}-{seed}"
+    if not (path / "result.json").exists():
+        begun = (path / "config.toml").exists()
+        _play(GridSearch.resume(path, options.env) if begun else _new(options, method, seed, path, grid))
+    return read_result(path)
+
+
+def _compare(social: list[Result], plain: list[Result], base: Path) -> None:
+    from sirl.deep.figure import draw
+    from sirl.deep.report import compare, comparison_text
+
+    found = compare(social, plain)
+    text = comparison_text(found)
+    (base / "comparison.md").write_text(text + "\n", encoding="utf-8")
+    draw(found, base / "comparison.svg")
+    print(f"\n{text}\n\nsaved in {base}/comparison.md and comparison.svg")

@@ -94,6 +94,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     """Wall time of both phases."""
 
+    @property
+    def n_networks(self) -> int:
+        """In the grid."""
+        return len(self.ranking) + len(self.left)
+
     def curve(self, number: int) -> list[float]:
         """Returns on the way of one network: what it lived through with all, then alone."""
         return self.collaborative + self.individual[number]

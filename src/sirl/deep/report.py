@@ -24,7 +24,7 @@ class Curve(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Social against plain grid search over the same seeds."""
+    """Social search against plain deep Q-learning over the same seeds."""
 
     env: str
     n_runs: int
@@ -36,24 +36,34 @@ class Comparison(NamedTuple):
     """(n_runs,): mean of the last individual episodes of the run's best configuration."""
     plain_scores: Floats
     """(n_runs,): of the same configuration alone."""
-    plain_best_scores: Floats
-    """(n_runs,): of the best configuration of the plain search."""
+    plain_best_scores: Floats | None
+    """(n_runs,): of the best configuration of the plain search, if that had the whole grid."""
     difference: tuple[float, float, float]
     """Mean of social minus plain score, and its 95 % interval."""
     social_episodes: int
     plain_episodes: int
-    """Of a whole search."""
+    """Of a search of the whole grid."""
 
 
 def compare(social: list[Result], plain: list[Result]) -> Comparison:
-    """Curves and scores of searches with the same seeds, in the same order."""
+    """Curves and scores of searches with the same seeds, in the same order.
+
+    Args:
+        social: searches of the whole grid.
+        plain: of the whole grid too, or of each social search's best configuration alone.
+    """
     if not social or [r.seed for r in social] != [r.seed for r in plain]:
         raise SirlError("a comparison needs a social and a plain search of each seed: run what is missing.")
-    best = [result.ranking[0].number for result in social]
+    best = [result.ranking[0] for result in social]
+    alone = [next(e for e in r.ranking if e.point == top.point) for r, top in zip(plain, best, strict=True)]
     n_last = len(next(iter(social[0].individual.values())))
-    curves = [np.array([r.curve(n) for r, n in zip(results, best, strict=True)]) for results in (social, plain)]
+    curves = [
+        np.array([r.curve(entry.number) for r, entry in zip(results, entries, strict=True)])
+        for results, entries in ((social, best), (plain, alone))
+    ]
     scores = [curve[:, -n_last:].mean(axis=1) for curve in curves]
     gap = scores[0] - scores[1]
+    whole = [result.n_networks for result in plain] == [result.n_networks for result in social]
     return Comparison(
         env=social[0].env,
         n_runs=len(social),
@@ -61,10 +71,10 @@ def compare(social: list[Result], plain: list[Result]) -> Comparison:
         plain=_curve("DQN", curves[1]),
         social_scores=scores[0],
         plain_scores=scores[1],
-        plain_best_scores=np.array([result.ranking[0].score for result in plain]),
+        plain_best_scores=np.array([result.ranking[0].score for result in plain]) if whole else None,
         difference=(float(gap.mean()), *interval(gap)),
         social_episodes=social[0].episodes.budget,
-        plain_episodes=plain[0].episodes.budget,
+        plain_episodes=plain[0].episodes.budget * social[0].n_networks // plain[0].n_networks,
     )
 
 
@@ -92,14 +102,14 @@ def ranking_table(result: Result, rows: int = 10) -> str:
 
 def comparison_text(found: Comparison) -> str:
     """Social against plain, in Markdown."""
-    n = found.n_runs
     rows = [
         ("social: best configuration", found.social_scores, found.social_episodes),
         ("plain: the same configuration alone", found.plain_scores, found.plain_episodes),
-        ("plain: best configuration of its own search", found.plain_best_scores, found.plain_episodes),
     ]
+    if found.plain_best_scores is not None:
+        rows.append(("plain: best of its own search", found.plain_best_scores, found.plain_episodes))
     lines = [
-        f"| {found.env}, {n} runs | mean of the last episodes | 95 % interval | by run | episodes of the search |",
+        f"| {found.env}, {found.n_runs} runs | last episodes, mean | 95 % interval | by run | episodes of a search |",
         "|---|---|---|---|---|",
     ]
     for label, scores, episodes in rows:
