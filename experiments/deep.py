@@ -24,7 +24,7 @@ from sirl.deep.crew import Crew, undisturbed
 from sirl.deep.episodes import make_simulator
 from sirl.deep.grid import Point, make_grid
 from sirl.deep.play import Play
-from sirl.deep.records import interval
+from sirl.deep.ranking import interval
 from sirl.deep.replay import Replay
 from sirl.deep.settings import make_settings
 from sirl.keys import Stream, root

@@ -13,8 +13,8 @@ from sirl.errors import SirlError
 
 if TYPE_CHECKING:
     from sirl.deep.grid import Point
-    from sirl.deep.records import Result
-    from sirl.deep.search import GridSearch, Standing
+    from sirl.deep.records import Result, Standing
+    from sirl.deep.search import GridSearch
 
 _EPILOG = """\
 axes of the grid, and the paper's values:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sirl.deep.policy import Arrays, NetworkPolicy, q_values
+from sirl.errors import SirlError
 from sirl.keys import Key, Stream, episode_seeds, fold_all, root
+from sirl.model.task import Task
 from sirl.runs.evaluation import Evaluation
 from sirl.simulators import Simulator
-from sirl.simulators.environments import Recipe, make_recipe
+from sirl.simulators.environments import Recipe, inspect, make_recipe
 from sirl.simulators.gymnasium import GymnasiumSimulator
 
 Floats = NDArray[np.float64]
@@ -20,6 +22,17 @@ Act = Callable[[Floats], NDArray[Any]]
 """Observations (n, n_features) -> what the environment is given (n,)."""
 
 SLOTS = 50
+
+
+def inspect_discrete(recipe: Recipe, features: Sequence[str] | None, actions: Sequence[str] | None) -> Task:
+    """The task that a recipe's environment offers, if its actions are discrete."""
+    task = inspect(recipe, features, actions)
+    if task.action != "discrete":
+        raise SirlError(
+            f"{task.env} has {task.action} actions, and a Q-network chooses among discrete ones: "
+            f"use `sirl train {task.env}`, which cuts actions into a menu, or wrap the environment."
+        )
+    return task
 
 
 def make_simulator(recipe: Recipe, n_slots: int, max_steps: int | None) -> GymnasiumSimulator:

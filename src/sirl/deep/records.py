@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from sirl.deep.grid import Point
 from sirl.deep.settings import DeepSettings, Method
-from sirl.keys import Stream, root, uniforms
-
-_RESAMPLES = 2000
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,10 +24,41 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     env_options: dict[str, Any] = {}
     versions: dict[str, str] = {}
 
+    @property
+    def is_social(self) -> bool:
+        """Whether networks learn together first."""
+        return self.method == "social"
+
+    @property
+    def collaborative_episodes(self) -> int:
+        """That all networks share."""
+        return self.settings.collaborative_episodes if self.is_social else 0
+
+    @property
+    def individual_episodes(self) -> int:
+        """Of each network; in a plain search as many as it would see in both phases of a social one."""
+        settings = self.settings
+        return settings.individual_episodes + settings.collaborative_episodes - self.collaborative_episodes
+
     def digest(self) -> str:
         """A fingerprint of all that the result depends on."""
         asked = msgspec.structs.replace(self, versions={})
         return hashlib.sha256(msgspec.json.encode(asked, order="deterministic", enc_hook=repr)).hexdigest()
+
+
+class Standing(NamedTuple):
+    """Where a search stands, after an episode."""
+
+    phase: str
+    done: int
+    """Episodes of both phases so far."""
+    total: int
+    """Episodes of both phases in all, if no network leaves."""
+    networks: int
+    """That still take part."""
+    recent: float
+    """Mean return of the phase's last episodes."""
+    seconds: float
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,29 +128,3 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def curve(self, number: int) -> list[float]:
         """Returns on the way of one network: what it lived through with all, then alone."""
         return self.collaborative + self.individual[number]
-
-
-def interval(values: NDArray[np.float64], seed: int = 0) -> tuple[float, float]:
-    """The 95 % interval of the mean of ``values`` (n,), by the bootstrap."""
-    draws = uniforms(root(seed, Stream.BOOTSTRAP, 0), np.arange(_RESAMPLES * len(values)))
-    means = values[(draws * len(values)).astype(np.int64)].reshape(_RESAMPLES, -1).mean(axis=1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(low), float(high)
-
-
-def rank(grid: list[Point], last: dict[int, NDArray[np.float64]], validated: dict[int, float]) -> list[Ranked]:
-    """The ranking, best first, from each network's last returns (n,) and the candidates' validation scores."""
-    ranking = []
-    for number in sorted(last, key=lambda number: -last[number].mean()):
-        low, high = interval(last[number])
-        ranking.append(
-            Ranked(
-                number=number,
-                point=grid[number],
-                score=float(last[number].mean()),
-                low=low,
-                high=high,
-                validation_score=validated.get(number),
-            )
-        )
-    return ranking

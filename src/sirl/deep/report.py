@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl.deep.records import Result, interval
+from sirl.deep.ranking import interval
+from sirl.deep.records import Result
 from sirl.errors import SirlError
 
 Floats = NDArray[np.float64]

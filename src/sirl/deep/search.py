@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import msgspec
@@ -26,33 +26,18 @@ from sirl import __version__
 from sirl.config import CheckpointMinutes, Seed, checked
 from sirl.deep import checkpoint, directory
 from sirl.deep.crew import Crew, undisturbed
-from sirl.deep.episodes import SLOTS, actor, make_simulator, play, seeds_of
+from sirl.deep.episodes import SLOTS, actor, inspect_discrete, make_simulator, play, seeds_of
 from sirl.deep.grid import Point, check_memory, make_grid
 from sirl.deep.play import Ended, Play
 from sirl.deep.policy import Arrays, NetworkPolicy, Origin
-from sirl.deep.records import Config, Counts, Left, Result, rank
+from sirl.deep.ranking import conclude
+from sirl.deep.records import Config, Left, Result, Standing
 from sirl.deep.replay import Replay
 from sirl.deep.settings import Method, make_settings
 from sirl.errors import SirlError
 from sirl.keys import Stream, root
 from sirl.learning.voting import weigh
-from sirl.model.task import Task
-from sirl.simulators.environments import inspect, make_recipe, named_by_file
-
-
-class Standing(NamedTuple):
-    """Where a search stands, after an episode."""
-
-    phase: str
-    done: int
-    """Episodes of both phases so far."""
-    total: int
-    """Episodes of both phases in all, if no network leaves."""
-    networks: int
-    """That still take part."""
-    recent: float
-    """Mean return of the phase's last episodes."""
-    seconds: float
+from sirl.simulators.environments import make_recipe, named_by_file
 
 
 class GridSearch:
@@ -76,8 +61,7 @@ class GridSearch:
         **settings: Any,
     ):
         self.recipe = make_recipe(env, env_options)
-        self.task = inspect(self.recipe, features, actions)
-        _check_actions(self.task)
+        self.task = inspect_discrete(self.recipe, features, actions)
         self.config = Config(
             env=self.recipe.name,
             method=checked("method", method, Method),
@@ -91,7 +75,7 @@ class GridSearch:
         )
         self.settings = self.config.settings
         shape = self.task.n_features, len(self.task.action_names)
-        streams = 1 if method == "social" else len(self.config.grid)
+        streams = 1 if self.config.is_social else len(self.config.grid)
         check_memory(self.config.grid, *shape, self.settings.replay_size, streams)
         self.directory = directory.create(out, self.config) if out is not None else None
         self._checkpoint_seconds = 60.0 * checked("checkpoint_minutes", checkpoint_minutes, CheckpointMinutes)
@@ -103,7 +87,7 @@ class GridSearch:
         self._rounds_begun = self._scouted = self._steps = 0
         self._seconds = 0.0
         crew = Crew(self.config.grid, np.arange(len(self.config.grid)), self.config.seed, *shape)
-        self._play = self._begin(crew, together=method == "social")
+        self._play = self._begin(crew, together=self.config.is_social)
 
     @property
     def result(self) -> Result:
@@ -178,20 +162,12 @@ class GridSearch:
         return Standing(
             "collaborative" if play.together else "individual",
             shared + own,
-            self._individual_episodes() * n_left + (settings.collaborative_episodes if self._is_social else 0),
+            self.config.individual_episodes * n_left
+            + (settings.collaborative_episodes if self.config.is_social else 0),
             n_left - len(play.diverged),
             float(np.mean(recent)) if recent else float("nan"),
             self._seconds,
         )
-
-    @property
-    def _is_social(self) -> bool:
-        return self.config.method == "social"
-
-    def _individual_episodes(self) -> int:
-        """Of each network; in a plain search as many as it would see in both phases of a social one."""
-        settings = self.settings
-        return settings.individual_episodes + (0 if self._is_social else settings.collaborative_episodes)
 
     def _begin(self, crew: Crew, together: bool, replay: Replay | None = None, steps: int = 0) -> Play:
         """A phase from its first episode on."""
@@ -204,7 +180,7 @@ class GridSearch:
             self._actions,
             self.settings,
             root(self.config.seed, stream, 0),
-            self.settings.collaborative_episodes if together else self._individual_episodes(),
+            self.config.collaborative_episodes if together else self.config.individual_episodes,
             together,
             steps,
         )
@@ -244,31 +220,15 @@ class GridSearch:
 
     def _finish(self) -> Result:
         """Rank, validate the best, and crown the best of these."""
-        settings, play = self.settings, self._play
-        play.simulator.close()
+        self._play.simulator.close()
         self._note_diverged()
-        if not play.finished:
-            raise SirlError("all networks diverged to NaN: use smaller values of learning_rate.")
-        returns = {number: play.returns[number] for number in sorted(play.finished)}
-        last = {number: np.array(values[-settings.individual_episodes :]) for number, values in returns.items()}
-        seeds = seeds_of(root(self.config.seed, Stream.VALIDATION, 0), settings.validation_episodes)
-        candidates = sorted(last, key=lambda number: -last[number].mean())[: settings.candidates]
-        validated = {number: self._score(play.finished[number], seeds) for number in candidates}
-        return Result(
-            env=self.config.env,
-            method=self.config.method,
-            seed=self.config.seed,
-            ranking=rank(self.config.grid, last, validated),
-            champion=max(candidates, key=lambda number: validated[number]),
+        return conclude(
+            self.config,
+            self._play,
+            self._score,
             collaborative=self._collaborative,
-            individual=returns,
             left=self._left,
-            episodes=Counts(
-                collaborative=len(self._collaborative),
-                individual=sum(map(len, play.returns.values())),
-                scouting=self._scouted,
-                validation=len(seeds) * len(candidates),
-            ),
+            scouted=self._scouted,
             steps=self._steps,
             seconds=round(self._seconds, 2),
         )
@@ -349,11 +309,3 @@ def train(env: str | Callable[[], gym.Env[Any, Any]], **options: Any) -> GridSea
     for _ in search.episodes():
         pass
     return search
-
-
-def _check_actions(task: Task) -> None:
-    if task.action != "discrete":
-        raise SirlError(
-            f"{task.env} has {task.action} actions, and a Q-network chooses among discrete ones: "
-            f"use `sirl train {task.env}`, which cuts actions into a menu, or wrap the environment."
-        )
