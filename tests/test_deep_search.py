@@ -92,6 +92,8 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(method, stop_after, 
     assert same(resumed, whole)
     assert read_result(tmp_path / "run").ranking == whole.result.ranking
     assert not (tmp_path / "run" / "checkpoint").exists()
+    with pytest.raises(SirlError, match="is finished: its ranking is in"):
+        GridSearch.resume(tmp_path / "run")
 
 
 def test_a_damaged_checkpoint_is_told(tmp_path):

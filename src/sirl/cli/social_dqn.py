@@ -181,6 +181,7 @@ def _report(search: GridSearch, options: argparse.Namespace) -> None:
     from sirl.deep.episodes import evaluate
     from sirl.deep.imitation import distil
     from sirl.deep.report import ranking_table
+    from sirl.runs.evaluation import evaluate as evaluate_tree
 
     result, where = search.result, _place(search)
     max_steps, env_options = search.settings.max_steps, search.config.env_options
@@ -196,10 +197,11 @@ def _report(search: GridSearch, options: argparse.Namespace) -> None:
         env_options=env_options,
     )
     distilled.tree.save(where / "tree.json")
-    counts = result.episodes
+    tree_score = evaluate_tree(distilled.tree, workers=1, max_steps=max_steps, env_options=env_options)
+    leaves, counts = distilled.tree.tree.n_leaves, result.episodes
     print(
-        f"tree     {distilled.score:.2f} in validation, does what the network would in "
-        f"{distilled.agreement:.1%} of states\n"
+        f"tree     {tree_score.mean:.2f} ± {tree_score.std:.2f} on the same, {leaves} leaves, does what the network "
+        f"would in {distilled.agreement:.1%} of states\n"
         f"cost     {counts.budget:,} episodes and {counts.validation:,} more to choose the champion, "
         f"{result.steps:,} steps, {result.seconds:.0f} s\n\n{distilled.tree}\n\n"
         f"next     sirl evaluate {where}/tree.json\n"

@@ -55,6 +55,8 @@ def create(path: str | os.PathLike[str], config: Config) -> Directory:
 def reopen(path: str | os.PathLike[str]) -> tuple[Directory, Config]:
     """The directory of an earlier process, and what that was asked."""
     place = Path(path)
+    if (place / "result.json").exists():
+        raise SirlError(f"the search in {place} is finished: its ranking is in {place}/result.json.")
     try:
         config = msgspec.convert(tomllib.loads(read_plain(place / "config.toml", 10**8).decode()), Config)
     except OSError as error:

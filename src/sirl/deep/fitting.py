@@ -38,6 +38,11 @@ class _Node(NamedTuple):
     states: NDArray[np.int64]
     cut: _Cut | None
 
+    @property
+    def gain(self) -> float:
+        """What that split is worth."""
+        return 0.0 if self.cut is None else self.cut.gain
+
 
 def fit(observations: Floats, values: Floats, max_leaves: int, oblique: bool) -> Tree:
     """A tree for states (m, n_features) in which a network gives the actions these values (m, n_actions)."""
@@ -52,7 +57,7 @@ def fit(observations: Floats, values: Floats, max_leaves: int, oblique: bool) ->
     nodes: dict[int, _Node] = {1: look(np.arange(len(observations)))}
     cuts: dict[int, _Cut] = {}
     while len(nodes) < max_leaves:  # a node's children have twice its number, and one more
-        number = max(nodes, key=lambda n: nodes[n].cut.gain if nodes[n].cut else 0.0)  # type: ignore[union-attr]
+        number = max(nodes, key=lambda n: nodes[n].gain)
         states, cut = nodes[number]
         if cut is None:
             break

@@ -12,16 +12,19 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from sirl import __version__
 from sirl.config import Settings
 from sirl.deep.episodes import SLOTS, Act, Floats, actor, make_simulator, play, seeds_of
 from sirl.deep.fitting import fit
 from sirl.deep.policy import NetworkPolicy, q_values
+from sirl.errors import SirlError
 from sirl.keys import Stream, fold_all, root
 from sirl.model.policy import Origin, Policy
 from sirl.model.task import Menu, make_menu
 from sirl.model.tree import Tree, simplify
+from sirl.simulators import Simulator
 from sirl.simulators.environments import make_recipe
 
 
@@ -33,8 +36,6 @@ class Distilled(NamedTuple):
     """Mean return on the episodes that chose it."""
     agreement: float
     """Part of the states it came to in which the network would have done the same."""
-    rounds: int
-    """Of imitation."""
 
 
 def distil(
@@ -64,41 +65,43 @@ def distil(
         max_steps: cut episodes here.
         env_options: keyword arguments of the environment.
     """
+    if max_leaves < 2:
+        raise SirlError(f"max_leaves = {max_leaves} leaves nothing to decide: give at least 2.")
     recipe = make_recipe(env or network.task.env, env_options)
     simulator = make_simulator(recipe, min(SLOTS, max(episodes, validation_episodes)), max_steps)
     keys = fold_all(root(seed, Stream.DISTILLATION, 0), np.arange(rounds + 1))
     starts = seeds_of(keys[rounds], validation_episodes)
     menu = make_menu(network.task, Settings())
     sizes = [size for size in (max_leaves, max_leaves // 2, max_leaves // 4) if size > 1]
-    act, best = actor(network.layers, menu.values), None
-    seen: list[Floats] = []
+    act, seen = actor(network.layers, menu.values), list[Floats]()
+    found: list[Distilled] = []
     for number in range(rounds):
         play(act, simulator, seeds_of(keys[number], episodes), seen)
         observations = np.concatenate(seen)
         values = q_values(network.layers, observations).astype(np.float64)
-        for size in sizes:
-            tree = simplify(fit(observations, values, size, oblique), menu)
-            visited: list[Floats] = []
-            score = play(_actor(tree, menu), simulator, starts, visited).mean
-            if size == max_leaves:
-                act = _actor(tree, menu)
-            if best is None or (score, -tree.n_leaves) > (best[0], -best[1].n_leaves):
-                best = score, tree, _agreement(tree, network, np.concatenate(visited), menu)
+        trees = [simplify(fit(observations, values, size, oblique), menu) for size in sizes]
+        act = _actor(trees[0], menu)
+        found += [_tried(tree, network, menu, simulator, starts) for tree in trees]
     simulator.close()
-    assert best is not None
-    score, tree, agreement = best
-    return Distilled(Policy(network.task, menu, tree, _origin(network, score)), score, agreement, rounds)
+    return max(found, key=lambda distilled: (distilled.score, -distilled.tree.tree.n_leaves))
+
+
+def _tried(
+    tree: Tree, network: NetworkPolicy, menu: Menu, simulator: Simulator, starts: NDArray[np.int64]
+) -> Distilled:
+    """A tree as it scores on episodes with the seeds ``starts`` (n,)."""
+    seen: list[Floats] = []
+    act = _actor(tree, menu)
+    score = play(act, simulator, starts, seen).mean
+    observations = np.concatenate(seen)
+    same = act(observations) == actor(network.layers, menu.values)(observations)
+    return Distilled(Policy(network.task, menu, tree, _origin(network, score)), score, float(np.mean(same)))
 
 
 def _actor(tree: Tree, menu: Menu) -> Act:
     """A tree as it plays."""
     actions = tree.leaves.actions(menu)
     return lambda observations: actions[tree.walk(observations)]
-
-
-def _agreement(tree: Tree, network: NetworkPolicy, observations: Floats, menu: Menu) -> float:
-    same = _actor(tree, menu)(observations) == actor(network.layers, menu.values)(observations)
-    return float(np.mean(same))
 
 
 def _origin(network: NetworkPolicy, score: float) -> Origin:

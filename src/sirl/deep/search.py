@@ -216,7 +216,9 @@ class GridSearch:
         if not all(np.isfinite(part).all() for layer in layers for part in layer):
             return -np.inf
         simulator = make_simulator(self.recipe, min(SLOTS, len(seeds)), self.settings.max_steps)
-        return play(actor(layers, self._actions), simulator, seeds).mean
+        score = play(actor(layers, self._actions), simulator, seeds).mean
+        simulator.close()
+        return score
 
     def _finish(self) -> Result:
         """Rank, validate the best, and crown the best of these."""
