@@ -48,4 +48,5 @@ def _draw_bars(axes: Any, found: Comparison) -> None:
     counts = {"Social DQN": found.social_episodes, "DQN": found.plain_episodes}
     bars = axes.bar(list(counts), list(counts.values()), color=[_COLOURS[label] for label in counts])
     axes.bar_label(bars, [f"{count:,}" for count in counts.values()])
+    axes.margins(y=0.1)
     axes.set_title("episodes of a search")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.deep.ranking import interval
-from sirl.deep.records import Result
+from sirl.deep.records import Ranked, Result
 from sirl.errors import SirlError
 
 Floats = NDArray[np.float64]
@@ -39,6 +39,10 @@ class Comparison(NamedTuple):
     """(n_runs,): of the same configuration alone."""
     plain_best_scores: Floats | None
     """(n_runs,): of the best configuration of the plain search, if that had the whole grid."""
+    social_fresh: Floats
+    """(n_runs,): greedy mean of the same networks on fresh episodes, which did not choose them."""
+    plain_fresh: Floats
+    """(n_runs,): NaN where the network was no candidate of its search."""
     difference: tuple[float, float, float]
     """Mean of social minus plain score, and its 95 % interval."""
     social_episodes: int
@@ -73,10 +77,16 @@ def compare(social: list[Result], plain: list[Result]) -> Comparison:
         social_scores=scores[0],
         plain_scores=scores[1],
         plain_best_scores=np.array([result.ranking[0].score for result in plain]) if whole else None,
+        social_fresh=_fresh(best),
+        plain_fresh=_fresh(alone),
         difference=(float(gap.mean()), *interval(gap)),
         social_episodes=social[0].episodes.budget,
         plain_episodes=plain[0].episodes.budget * social[0].n_networks // plain[0].n_networks,
     )
+
+
+def _fresh(entries: list[Ranked]) -> Floats:
+    return np.array([np.nan if e.validation_score is None else e.validation_score for e in entries])
 
 
 def _curve(label: str, returns: Floats) -> Curve:
@@ -104,19 +114,24 @@ def ranking_table(result: Result, rows: int = 10) -> str:
 def comparison_text(found: Comparison) -> str:
     """Social against plain, in Markdown."""
     rows = [
-        ("social: best configuration", found.social_scores, found.social_episodes),
-        ("plain: the same configuration alone", found.plain_scores, found.plain_episodes),
+        ("social: best configuration", found.social_scores, found.social_fresh, found.social_episodes),
+        ("plain: the same configuration alone", found.plain_scores, found.plain_fresh, found.plain_episodes),
     ]
     if found.plain_best_scores is not None:
-        rows.append(("plain: best of its own search", found.plain_best_scores, found.plain_episodes))
+        nothing = np.full(found.n_runs, np.nan)
+        rows.append(("plain: best of its own search", found.plain_best_scores, nothing, found.plain_episodes))
     lines = [
-        f"| {found.env}, {found.n_runs} runs | last episodes, mean | 95 % interval | by run | episodes of a search |",
-        "|---|---|---|---|---|",
+        f"| {found.env}, {found.n_runs} runs | last episodes, mean | 95 % interval | by run | greedy on fresh episodes "
+        "| episodes of a search |",
+        "|---|---|---|---|---|---|",
     ]
-    for label, scores, episodes in rows:
+    for label, scores, fresh, episodes in rows:
         low, high = interval(scores)
         by_run = ", ".join(f"{score:.0f}" for score in scores)
-        lines.append(f"| {label} | {scores.mean():.1f} | {low:.1f} to {high:.1f} | {by_run} | {episodes:,} |")
+        greedy = "" if np.isnan(fresh).any() else f"{fresh.mean():.1f}"
+        lines.append(
+            f"| {label} | {scores.mean():.1f} | {low:.1f} to {high:.1f} | {by_run} | {greedy} | {episodes:,} |"
+        )
     mean, low, high = found.difference
     lines.append(f"\nSocial minus the same configuration alone: {mean:+.1f} ({low:+.1f} to {high:+.1f}).")
     return "\n".join(lines)
