@@ -75,7 +75,7 @@ def test_rounds_share_out_both_phases():
 
 
 def test_elitist_replacement_keeps_a_slot_unless_the_offspring_is_strictly_better():
-    state = State(1, np.zeros((4, 2), np.int32), np.array([1.0, 2.0, -np.inf, 3.0]), None, False)
+    state = State(1, np.zeros((4, 2), np.int32), np.array([1.0, 2.0, -np.inf, 3.0]), None, False, None)
     fitness = np.array([1.0, 2.5, -np.inf, -np.inf])
     codons, kept = _replace(state, np.ones((4, 2), np.int32), fitness, Settings())
     assert codons[:, 0].tolist() == [0, 1, 0, 0]
@@ -89,6 +89,9 @@ def test_the_papers_champion_has_the_best_training_score_of_all_generations():
     assert run.champion.origin.training_score == max(r.best for r in run.history)
     assert run.champion.origin.validation_score is None
     assert sum(r.validation.episodes for r in run.history) == 0
+    validated = train("CartPole-v1", **TINY).state
+    assert validated.trained.to_json() == run.champion.to_json()
+    assert validated.champion.origin.validation_score is not None
 
 
 def test_the_luck_of_a_training_score_can_be_corrected():

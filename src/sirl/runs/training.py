@@ -131,7 +131,7 @@ class Training:
         self.directory, self._checkpoints = directory, kept
         if loaded is not None:
             self.state, self.history = loaded
-        for text in damaged + directory.agree(self.state.champion, self.history):
+        for text in damaged + directory.agree(self.state.champion, self.state.trained, self.history):
             warnings.warn(text, stacklevel=2)
         directory.configure(self.config)
 
@@ -166,6 +166,8 @@ class Training:
             self._checkpoint(self.directory)  # first, so that champion and history are never ahead of what can go on
             if self.state.champion is not before.champion:
                 self.directory.crown(self.champion)
+            if self.state.trained is not None and self.state.trained is not before.trained:
+                self.directory.crown_trained(self.state.trained)
             self.directory.add(record)
             if record.broke:
                 who = ", ".join(map(str, record.broke))
