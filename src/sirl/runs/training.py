@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
@@ -27,11 +27,15 @@ from sirl.rollout.recipe import ArenaRecipe
 from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import Config, RunDirectory, Score, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
+from sirl.runs.history import History
 from sirl.search.base import Search, SearchState
 from sirl.search.evolution import Evolution
 from sirl.search.population import make_problem
 from sirl.search.records import Record
 from sirl.simulators.environments import choose_backend, inspect, make_recipe, named_by_file, usable_cores
+
+if TYPE_CHECKING:
+    from sirl.experiments.drawing import Drawing
 
 Environment = str | Callable[[], gym.Env[Any, Any]]
 
@@ -72,7 +76,7 @@ class Training:
             versions=versions(),
         )
         self.state: SearchState = self.search.first_state()
-        self.history: list[Record] = []
+        self.history = History()
         self._checkpointed = -math.inf  # the first generation is kept at once, whatever the minutes
         self.directory = None if options.out is None else RunDirectory.create(options.out, self.config)
         if self.directory is not None:
@@ -130,7 +134,7 @@ class Training:
             kept.set_damaged_aside()
         self.directory, self._checkpoints = directory, kept
         if loaded is not None:
-            self.state, self.history = loaded
+            self.state, self.history = loaded.state, History(loaded.history)
         for text in damaged + directory.agree(self.state.champion, self.state.trained, self.history):
             warnings.warn(text, stacklevel=2)
         directory.configure(self.config)
@@ -195,6 +199,12 @@ class Training:
         if self.state.champion is None:
             raise SirlError("there is no champion yet: a generation must end first, with a tree that validates.")
         return self.state.champion
+
+    def plot(self) -> Drawing:
+        """Its curves so far: a notebook shows them, ``save(path)`` keeps them as SVG and PNG."""
+        from sirl.experiments.plots import draw_run  # not needed to train, and neither is matplotlib
+
+        return draw_run(self.config.env, self.config.method, self.history)
 
     def score(self, episodes: int = 100) -> Evaluation:
         """The champion on unseen episodes of the task as it was trained on; kept in the run directory."""
