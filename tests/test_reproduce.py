@@ -13,7 +13,7 @@ from sirl.cli import main as cli
 from sirl.config import preset_settings
 from sirl.errors import SirlError
 from sirl.experiments.cells import Cell, Plan, parse_runs, scaled, scales_in
-from sirl.experiments.complexity import decision_costs, size
+from sirl.experiments.complexity import decision_costs, prune_by_visits, size
 from sirl.experiments.cost import remaining
 from sirl.experiments.pages import page_text, reproduction
 from sirl.experiments.paper import TASKS
@@ -80,7 +80,8 @@ def test_the_page_is_what_the_results_say(done):
 def test_both_champions_are_tested_and_all_returns_kept(done):
     path = done / "scale-0.01" / "Reacher-v4" / "sirl-lb" / "0"
     unseen = read_unseen(path)
-    for name, played in (("champion.json", unseen.validation), ("champion-training.json", unseen.training)):
+    for name, crowning in (("champion.json", "validation"), ("champion-training.json", "training")):
+        played = unseen.of(crowning).whole
         policy = sirl.load(path / name)
         np.testing.assert_array_equal(played.returns, sirl.evaluate(policy, episodes=EPISODES, workers=1).returns)
     history = [json.loads(line) for line in (path / "history.jsonl").read_text().splitlines()]
@@ -259,6 +260,22 @@ def test_complexity_counts_the_splits_that_are_visited():
             node = tree.children[node, 0 if tree.weights[node] @ observation < tree.thresholds[node] else 1]
     assert play(policy, 1).macs == [total]
     assert decision_costs(tree).max() <= 9 * tree.depth
+
+
+def test_pruning_leaves_out_what_is_hardly_visited():
+    policy = sirl.load("paper:LunarLander")
+    everywhere = prune_by_visits(policy.tree, np.full(policy.tree.n_leaves, 100))
+    assert everywhere.n_leaves == policy.tree.n_leaves == 6
+    visits = np.full(6, 1000)
+    visits[2] = 2  # under 0.5 % of its parent's, whose other child takes the parent's place
+    pruned = prune_by_visits(policy.tree, visits)
+    assert pruned.n_leaves == 5
+    observations = np.random.default_rng(0).normal(size=(500, 8))
+    elsewhere = policy.tree.walk(observations) != 2
+    np.testing.assert_array_equal(pruned.act(observations)[elsewhere], policy.tree.act(observations)[elsewhere])
+    assert (pruned.act(observations) != policy.tree.act(observations)).any()
+    only = prune_by_visits(policy.tree, np.eye(6, dtype=np.int64)[0])
+    assert (only.n_leaves, only.depth) == (1, 0)
 
 
 def test_coefficients_of_the_printed_trees():

@@ -1,4 +1,4 @@
-"""How large a tree is, and what its decisions cost.
+"""How large a tree is, what its decisions cost, and what is left without the parts that it hardly visits.
 
 A split that is visited costs one multiply-accumulate for each weight that is not zero, and one for its bias. The
 paper's InvertedPendulum tree has four weights and a bias at its only split and plays 1000 steps: its 5.0e3.
@@ -11,7 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sirl.arrays import Ints
-from sirl.model.tree import Tree
+from sirl.model.tree import Tree, simplify
+
+LEAST_SHARE = 0.005
+"""Of a parent's visits: a child with less is pruned, as the paper does before it prints a tree."""
 
 
 class Size(NamedTuple):
@@ -27,6 +30,18 @@ class Size(NamedTuple):
 def size(tree: Tree) -> Size:
     """A tree in numbers."""
     return Size(tree.n_splits, tree.n_leaves, tree.depth, int(np.count_nonzero(tree.weights)))
+
+
+def prune_by_visits(tree: Tree, leaf_visits: Ints) -> Tree:
+    """A tree without the nodes that get less than their share of the parent's visits; leaf_visits: (n_leaves,)."""
+    splits = np.zeros(tree.n_splits, dtype=np.int64)
+    weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
+    for split in range(tree.n_splits - 1, -1, -1):  # pre-order: children come after their parent
+        visits = [splits[c] if c >= 0 else leaf_visits[~c] for c in tree.children[split].tolist()]
+        splits[split] = sum(visits)
+        if splits[split] and min(visits) < LEAST_SHARE * splits[split]:
+            weights[split], thresholds[split] = 0.0, 1.0 if visits[0] > visits[1] else -1.0  # always, or never
+    return simplify(tree._replace(weights=weights, thresholds=thresholds))
 
 
 def decision_costs(tree: Tree) -> Ints:

@@ -32,6 +32,8 @@ class Drawing:
 
     def __init__(self, figure: Any):
         self.figure = figure
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # each further drawing would move things by a hair
 
     def save(self, path: str | Path) -> list[Path]:
         """Write the figure as SVG and as PNG, whatever the path's ending; both paths."""

@@ -41,7 +41,7 @@ def _box_rows(directory: Path, task: str, label: str) -> list[dict[str, str]]:
     """What a run's champions score, as far as they have played."""
     unseen = read_unseen(directory)
     if unseen is not None:
-        means = {crowning: float(np.mean(unseen.of(crowning).returns)) for crowning in CROWNINGS}
+        means = {crowning: float(np.mean(unseen.of(crowning).whole.returns)) for crowning in CROWNINGS}
     elif (directory / "score.json").exists():
         means = {"validation": read_score(directory).mean}
     else:

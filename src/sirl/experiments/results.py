@@ -32,7 +32,7 @@ class Result(NamedTuple):
 
     def played(self, crowning: str) -> Played:
         """Unseen episodes of its champion."""
-        return self.unseen.of(crowning)
+        return self.unseen.of(crowning).whole
 
     def champion(self, crowning: str) -> Policy:
         """Its champion."""
