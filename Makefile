@@ -14,14 +14,14 @@ help:
 	@echo "make clean   remove the virtual environment and caches"
 
 train: $(VENV)/.installed
-	$(BIN)/sirl train InvertedPendulum-v4 --method sirl-lb --stop-at 1000
+	$(BIN)/sirl train InvertedPendulum-v4 --stop-at 1000
 
 test: lint types
 	$(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.installed-test
-	$(BIN)/sirl bench --plain tests/plain.py --out runs/bench
-	$(BIN)/python experiments/into_docs.py runs/bench/bench.md docs/performance.md
+	$(BIN)/python benchmarks/run.py --out runs/bench
+	$(BIN)/python benchmarks/into_docs.py runs/bench/bench.md docs/performance.md
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -337,6 +337,7 @@ def call(arguments: list[str]) -> tuple[int, str]:
 
 
 BITS = {
+    "method": "sirl-lb",
     "population": 30,
     "generations": 3,
     "individual_episodes": 1,

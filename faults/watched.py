@@ -18,6 +18,7 @@ import msgspec
 from sirl.runs.directory import read_history
 
 SMALL = {
+    "method": "sirl-lb",
     "population": 20,
     "generations": 12,
     "individual_episodes": 2,

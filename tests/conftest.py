@@ -13,6 +13,7 @@ from gymnasium import spaces
 from sirl.cli import main as cli
 
 TINY = {
+    "method": "sirl-lb",
     "population": 20,
     "generations": 2,
     "individual_episodes": 1,

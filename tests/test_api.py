@@ -16,8 +16,8 @@ from sirl.runs.directory import read_history
 
 def test_public_names():
     assert sorted(sirl.__all__) == [
-        "EnvironmentFailure", "Evaluation", "Policy", "Settings", "SirlError", "Training", "__version__", "evaluate",
-        "load", "preset_settings", "train",
+        "EnvironmentFailure", "Evaluation", "Options", "Policy", "Settings", "SirlError", "Training", "__version__",
+        "evaluate", "load", "preset_settings", "train",
     ]  # fmt: skip
     assert all(getattr(sirl, name) is not None for name in sirl.__all__)
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
@@ -76,10 +76,22 @@ def test_names_that_a_user_gives():
         sirl.train(Tiny, features=["height"], **TINY)
 
 
-def test_an_id_without_a_version_is_the_newest():
-    run = sirl.Training("CartPole", **TINY)
-    assert run.config.env == "CartPole-v1"
-    assert run.settings == sirl.Training("CartPole-v1", **TINY).settings
+@pytest.mark.parametrize(("name", "env"), [("CartPole", "CartPole-v1"), ("InvertedPendulum", "InvertedPendulum-v4")])
+def test_an_id_without_a_version_is_the_one_with_a_preset(name, env):
+    run = sirl.Training(name, **TINY)
+    assert run.config.env == env
+    assert run.settings == sirl.Training(env, **TINY).settings
+
+
+@pytest.mark.parametrize("env", ["Hopper-v3", "LunarLander-v2"])
+def test_an_id_of_old_is_answered_with_the_one_to_use(env):
+    with pytest.raises(SirlError, match=r"is an old version, which Gymnasium no longer plays: use \w+-v[34]\."):
+        sirl.Training(env, **TINY)
+
+
+def test_a_baseline_that_collaborates_is_refused():
+    with pytest.raises(SirlError, match=r"is not ELDT, which has no collaborative phase: leave it out, or use"):
+        sirl.Training("CartPole-v1", method="eldt", collaborative_iterations=5)
 
 
 def test_a_listener_hears_every_generation():
@@ -108,7 +120,7 @@ def test_there_is_no_champion_before_the_first_generation():
         ({"hang_limit": 0}, "hang_limit = 0 is not allowed: give a number above 0."),
         (
             {"method": "sirl"},
-            "method = 'sirl' is not allowed: give one of sirl-lb, sirl-sb, eldt; did you mean 'sirl-sb'?",
+            "method = 'sirl' is not allowed: give one of laws, linear, sirl-lb, sirl-sb, eldt; did you mean",
         ),
         (
             {"simulator": "mujocco"},

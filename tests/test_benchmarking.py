@@ -8,17 +8,22 @@ import mujoco
 import numpy as np
 import pytest
 
-from sirl.benchmarking import growth, physics, profile, python_loops, sections
+import growth
+import profile_phases
+import python_loops
+import run as whole_bench
+from noise import balanced_forest, noise_arena, noise_phases
+from sirl.benchmarking import physics, sections
 from sirl.benchmarking.measure import Effort, Table, Time, speedup, take_turns
 from sirl.benchmarking.report import markdown_table, shown
 from sirl.benchmarking.tapes import RawPhysics, Watched, record, replay
-from sirl.benchmarking.work import MUJOCO, Bench, balanced_forest, noise_arena, noise_phases
+from sirl.benchmarking.work import MUJOCO, Bench
+from sirl.errors import SirlError
 from sirl.learning.forest import pack
 from sirl.model.leaves import QLeaves
 from sirl.model.menu import Menu
 from sirl.search.evolution import first_state, next_generation
 
-PLAIN = Path(__file__).parent / "plain.py"
 ONCE = Effort(1, 0.01, 0.0)
 SMALL = {
     "population": 12,
@@ -80,7 +85,7 @@ def test_a_tape_knows_its_episodes():
 
 
 def test_plain_trees_are_the_trees_of_the_forest():
-    plain = python_loops.load_plain(str(PLAIN))
+    plain = python_loops.load_plain()
     bench = Bench.of("InvertedPendulum-v4", **SMALL | {"collaborative_copies": 1})
     with bench.engine(1) as engine:
         call = bench.first_generation(engine)["collaborative"]
@@ -138,7 +143,7 @@ def test_every_goal_stands_beside_its_ratio():
 
 
 def test_the_parts_of_a_profile_add_up():
-    (table,) = profile.profile(ONCE, ("Reacher-v4",), **SMALL)
+    (table,) = profile_phases.profile(ONCE, ("Reacher-v4",), **SMALL)
     assert [row["phase"] for row in table.rows] == ["collaborative", "individual"]
     for row in table.rows:
         assert row["physics"] > 0
@@ -149,13 +154,13 @@ def test_the_parts_of_a_profile_add_up():
 def test_a_profile_plays_the_episodes_of_the_phase_again(physics_only):
     bench = Bench.of("Hopper-v4", **SMALL)
     call = bench.recorded(first_state(bench.problem), 1)[0]
-    arena, script = bench.arena_recipe(), profile._Script.of(call.tapes)
+    arena, script = bench.arena_recipe(), profile_phases._Script.of(call.tapes)
     last = script._replace(
         seeds=script.seeds[-1:], lengths=script.lengths[-1:], actions=script.actions[-script.lengths[-1] :]
     )
-    profile._without_trees(arena, "Hopper-v4", script, physics_only)
+    profile_phases._without_trees(arena, "Hopper-v4", script, physics_only)
     whole = arena.world.physics.qpos.copy()
-    profile._without_trees(arena, "Hopper-v4", last, physics_only)
+    profile_phases._without_trees(arena, "Hopper-v4", last, physics_only)
     np.testing.assert_array_equal(arena.world.physics.qpos, whole)
     assert len(script.actions) == script.lengths.sum() == sum(tape.steps for tape in call.tapes)
     assert any((whole == tape.end).all(axis=1).any() for tape in call.tapes)
@@ -179,30 +184,28 @@ def test_tables_are_readable():
 
 
 def test_the_command_measures_what_it_is_asked(sirl_command, monkeypatch):
-    monkeypatch.setitem(
-        sections.SECTIONS, "raw", lambda effort: iter([Table("Raw", "Note.", [{"turns": effort.repetitions}])])
-    )
-    code, out, err = sirl_command("bench", "--only", "raw,plain", "--quick", "--out", "here")
-    assert (code, err) == (0, "sirl: measuring raw …\nsirl: measuring plain …\n")
+    table = Table("Raw", "Note.", [{"turns": 2}])
+    monkeypatch.setitem(sections.SECTIONS, "raw", lambda effort: iter([table]))
+    code, out, err = sirl_command("bench", "--only", "raw", "--quick", "--out", "here")
+    assert (code, err) == (0, "sirl: measuring raw …\n")
     assert "| turns |\n|---|\n| 2 |" in out
-    assert "--plain tests/plain.py" in out
     saved = json.loads(Path("here/bench.json").read_text())
-    assert [table["title"] for table in saved["tables"]] == ["Raw", "Collaborative phase ÷ plain Python"]
+    assert [table["title"] for table in saved["tables"]] == ["Raw"]
     assert {"cpu", "cores", "python", "numpy", "numba", "mujoco", "gymnasium", "envpool"} <= set(saved["machine"])
     assert Path("here/bench.md").read_text().startswith("Measured ")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("names", "message"),
     [
-        (("--only", "grwth"), "there is no section 'grwth' to measure; did you mean 'growth'?"),
-        (("--only", "raw,xyz"), "there is no section 'xyz' to measure; choose from raw, phases,"),
-        (("--plain", "nowhere.py"), "nowhere.py is not a file: give --plain the path of tests/plain.py"),
+        (["grwth"], "there is no section 'grwth' to measure; did you mean 'growth'?"),
+        (["raw", "xyz"], "there is no section 'xyz' to measure; choose from raw, phases,"),
     ],
 )
-def test_wrong_names_are_refused_before_anything_is_measured(refusal, arguments, message):
-    assert message in refusal("bench", *arguments)
-    assert not Path("runs").exists()
+def test_wrong_names_are_refused_before_anything_is_measured(names, message):
+    with pytest.raises(SirlError) as error:
+        sections.chosen(whole_bench.SECTIONS, names)
+    assert message in str(error.value)
 
 
 def clock(raw, _):

@@ -8,6 +8,7 @@ import sirl
 from sirl.runs.campaign import Job, read_finished, train_all
 
 SMALL = {
+    "method": "sirl-lb",
     "population": 8,
     "generations": 3,
     "individual_episodes": 1,

@@ -20,6 +20,7 @@ from sirl.runs.directory import read_history
 from sirl.search import evolution
 
 SMALL = {
+    "method": "sirl-lb",
     "population": 20,
     "generations": 5,
     "individual_episodes": 1,

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 SMALL = {
+    "method": "sirl-lb",
     "population": 20,
     "generations": 2,
     "individual_episodes": 1,

@@ -87,6 +87,15 @@ def test_presets_spend_the_published_budgets(env, eldt, sb, lb):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_preset_is_valid_and_only_eldt_does_not_collaborate(env, method):
     assert (preset_settings(env, method).collaborative_iterations == 0) == (method == "eldt")
+    assert method != "linear" or preset_settings(env, method).max_leaves == 1
+
+
+@pytest.mark.parametrize("env", [*presets(), "Somebody/Else-v3"])
+def test_the_low_budget_is_the_lowest_and_the_standard_one_is_the_baselines(env):
+    low, standard, baseline = (
+        preset_settings(env, m).episodes_per_generation() for m in ("sirl-lb", "sirl-sb", "eldt")
+    )
+    assert low < standard <= baseline
 
 
 def test_a_misspelt_method():

@@ -6,12 +6,14 @@ import pytest
 from sirl.config import Settings, preset_settings
 from sirl.errors import EnvironmentFailure
 from sirl.runs.training import Training, train
+from sirl.search import champion
 from sirl.search.evolution import State, _replace
 from sirl.search.population import _rounds
 from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
 from sirl.simulators.mujoco.seeding import first_uniforms
 
 TINY = {
+    "method": "sirl-lb",
     "population": 10,
     "generations": 3,
     "individual_episodes": 2,
@@ -92,6 +94,23 @@ def test_the_papers_champion_has_the_best_training_score_of_all_generations():
     validated = train("CartPole-v1", **TINY).state
     assert validated.trained.to_json() == run.champion.to_json()
     assert validated.champion.origin.validation_score is not None
+
+
+def test_a_tree_that_no_file_can_hold_is_not_crowned(monkeypatch, tmp_path):
+    """And the run goes on: with a limit of two conditions there are trees on either side."""
+    monkeypatch.setattr(champion, "DEEPEST", 2)
+    for crowning in ("validation", "training"):
+        run = train("CartPole-v1", crowning=crowning, **TINY | {"generations": 3})
+        assert len(run.history) == 3
+        assert run.state.champion is None or run.champion.tree.depth <= 2
+
+
+def test_survivors_can_be_evaluated_again():
+    """At twice the episodes; the luck of a score then lasts for a generation."""
+    kept, again = (train("CartPole-v1", replacement=r, **TINY) for r in ("elitist", "re-evaluated"))
+    assert kept.history[0].episodes == again.history[0].episodes
+    assert again.history[1].episodes > 1.5 * kept.history[1].episodes
+    assert len(again.state.fitness) == TINY["population"]
 
 
 def test_the_luck_of_a_training_score_can_be_corrected():

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -17,6 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import faults
+import hostile
 import sirl
 from conftest import TINY, Tiny
 from sirl.engine import local_engine, processes
@@ -26,11 +27,6 @@ from sirl.errors import EnvironmentFailure, SirlError
 from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import read_config, read_history
 from sirl.runs.training import Training
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "faults"))
-
-import faults
-import hostile
 from watched import flags, outcome
 
 SMALL = TINY | {"generations": 1}

@@ -12,7 +12,7 @@ import pytest
 from numba.core.caching import NullCache
 
 from sirl.learning.forest import pack
-from sirl.model import leaves
+from sirl.model import kinds
 from sirl.model.policy import Policy
 from sirl.model.tree import Tree
 from sirl.rollout import acting, compiled
@@ -102,7 +102,7 @@ def two_terms(law: Any, leaf: int, observation: Any, control: Any) -> None:
 def policy(monkeypatch):
     for loop in (compiled._play, acting.act_each):  # what is kept on disk must not know of a test
         monkeypatch.setattr(loop, "_cache", NullCache())
-    monkeypatch.setattr(leaves, "KINDS", [*leaves.KINDS, TwoTermLeaves])
+    monkeypatch.setattr(kinds, "KINDS", [*kinds.KINDS, TwoTermLeaves])
     task = inspect(make_recipe("Hopper-v4"))
     rng = np.random.default_rng(0)
     features = np.sort(np.array([[rng.choice(11, 2, replace=False) for _ in range(3)] for _ in range(3)]))
@@ -154,5 +154,5 @@ def test_it_plays_with_the_same_bits_everywhere(policy):
 def test_a_leaf_of_no_known_kind_is_refused(policy):
     broken = policy.to_json().replace(b"two_terms", b"two_turns")
     broken = b"\n".join(line for line in broken.splitlines() if b'"checksum"' not in line)
-    with pytest.raises(Exception, match="a leaf needs one of q_values, action, two_terms"):
+    with pytest.raises(Exception, match="a leaf needs one of q_values, action, law, scores, two_terms"):
         Policy.from_json(broken)

@@ -204,7 +204,7 @@ def test_divergence_is_bit_equal_too(monkeypatch, tmp_path, capfd):
 
 
 def test_without_the_library_episodes_run_on_gymnasium(monkeypatch):
-    settings = {"population": 6, "candidates": 1, "generations": 1, "max_steps": 20, "workers": 1}
+    settings = {"method": "sirl-lb", "population": 6, "candidates": 1, "generations": 1, "max_steps": 20, "workers": 1}
     with_it = sirl.train("Reacher-v4", **settings)
     monkeypatch.setattr(library, "find_library", lambda: None)
     without = sirl.Training("Reacher-v4", **settings)

@@ -8,6 +8,7 @@ import pytest
 import sirl
 
 SMALL = {
+    "method": "sirl-lb",
     "population": 30,
     "generations": 3,
     "individual_episodes": 2,
@@ -54,7 +55,7 @@ def test_the_champions_file_is_the_champion(tmp_path):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_cartpole_is_learned(seed):
-    run = sirl.train("CartPole-v1", seed=seed, stop_at=490)
+    run = sirl.train("CartPole-v1", method="sirl-lb", seed=seed, stop_at=490)
     assert sirl.evaluate(run.champion, episodes=100).mean >= 475
 
 

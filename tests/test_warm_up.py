@@ -28,6 +28,7 @@ for _ in run.generations():
 print(json.dumps([warm, compiled()]))
 """
 SMALL = {
+    "method": "sirl-lb",
     "population": 6,
     "individual_episodes": 1,
     "collaborative_iterations": 2,

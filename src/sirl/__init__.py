@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from sirl.config import Settings, preset_settings
     from sirl.errors import EnvironmentFailure, SirlError
     from sirl.model.policy import Policy, load
+    from sirl.options import Options
     from sirl.runs.evaluation import Evaluation, evaluate
     from sirl.runs.training import Training, train
 
 __all__ = [
     "EnvironmentFailure",
     "Evaluation",
+    "Options",
     "Policy",
     "Settings",
     "SirlError",
@@ -37,6 +39,7 @@ __all__ = [
 _HOME = {
     "EnvironmentFailure": "sirl.errors",
     "Evaluation": "sirl.runs.evaluation",
+    "Options": "sirl.options",
     "Policy": "sirl.model.policy",
     "Settings": "sirl.config",
     "SirlError": "sirl.errors",

@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from sirl.errors import SirlError, did_you_mean
 
-Method = Literal["sirl-lb", "sirl-sb", "eldt"]
+Method = Literal["laws", "linear", "sirl-lb", "sirl-sb", "eldt"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 MaxSteps = Annotated[int, Meta(ge=1, le=10_000_000)] | None
@@ -30,7 +30,7 @@ def _setting(section: str, text: str, **bounds: float) -> Meta:
 
 
 _EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
-_ACTIONS, _CHAMPION, _EPISODES = "Actions", "Champion", "Episodes"
+_ACTIONS, _CHAMPION, _EPISODES, _LAWS = "Actions", "Champion", "Episodes", "Laws (methods laws and linear)"
 _BIG = 10_000_000
 _FAR = 1e100
 """Sums and differences of numbers up to here are finite, over any run."""
@@ -132,6 +132,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["bounds", "raw"],
         _setting(_ACTIONS, "continuous values span the action's bounds, or [-1, 1] as they are"),
     ] = "bounds"
+
+    contenders: Annotated[
+        int,
+        _setting(_LAWS, "trees of laws that are tuned side by side; the worse half leaves in rounds", ge=1, le=1024),
+    ] = 8
+    max_leaves: Annotated[int, _setting(_LAWS, "leaves of the largest contender", ge=1, le=64)] = 3
+    products: Annotated[bool, _setting(_LAWS, "laws weigh products of two features too")] = False
+    law_episodes: Annotated[int, _setting(_LAWS, "episodes for each law, the same for all", ge=1, le=_BIG)] = 4
+    law_sigma: Annotated[float, _setting(_LAWS, "first step of CMA-ES, where outputs are about 1", gt=0, le=100)] = 1.0
+    offspring: Annotated[
+        Annotated[int, Meta(ge=4, le=_BIG)] | None,
+        _setting(_LAWS, "laws that a contender tries in a generation (default: by the number of its constants)"),
+    ] = None
+    alive_bonus: Annotated[
+        float, _setting(_LAWS, "reward a step that is left out in training; it counts in every score", ge=-1e9, le=1e9)
+    ] = 0.0
 
     crowning: Annotated[
         Literal["validation", "training"],
@@ -259,6 +275,8 @@ def presets() -> Mapping[str, Preset]:
 
 
 _OTHER_TASKS: dict[Method, dict[str, Any]] = {
+    "laws": {"generations": 150},
+    "linear": {"generations": 150},
     "eldt": {"individual_episodes": 16},
     "sirl-sb": {"individual_episodes": 14},
     "sirl-lb": {"individual_episodes": 5},
@@ -274,6 +292,8 @@ def preset_settings(env_id: str, method: Method) -> Settings:
     changes = dict(_OTHER_TASKS[method])
     if preset is not None:
         changes |= preset.settings | preset.methods.get(method, {})
+    if method == "linear":
+        changes |= (preset.methods.get("laws", {}) if preset is not None else {}) | {"max_leaves": 1}
     if method == "eldt":  # whatever a task's settings say for all methods
         changes["collaborative_iterations"] = 0
     return Settings().replace(**changes)

@@ -40,6 +40,9 @@ class Stream(IntEnum):
     VALIDATION = 8
     CONFIRMATION = 9
     EVALUATION = 10
+    TUNING = 11
+    SAMPLING = 12
+    SCALING = 13
 
 
 @part
@@ -86,6 +89,12 @@ def uniforms(keys: Keys | Key, counters: NDArray[Any]) -> NDArray[np.float64]:
     """:func:`uniform` for arrays that broadcast against each other."""
     words = _mix(np.atleast_1d(keys) + (counters.astype(np.uint64) + _S1) * _GOLDEN)
     return np.asarray((words >> _S11) * _UNIT)
+
+
+def normals(keys: Keys | Key, counters: NDArray[Any]) -> NDArray[np.float64]:
+    """Standard normal draws (Box-Muller) for arrays that broadcast against each other."""
+    radius = np.sqrt(-2.0 * np.log1p(-uniforms(keys, 2 * counters)))
+    return np.asarray(radius * np.cos(2.0 * np.pi * uniforms(keys, 2 * counters + 1)))
 
 
 def episode_seeds(episode_keys: Keys) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ def _option(text: str, metavar: str = "", **bounds: float) -> Meta:
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is made and where it is computed."""
 
-    method: Annotated[Method, _option("what to start from")] = "sirl-lb"
+    method: Annotated[Method, _option("what to start from")] = "laws"
     seed: Annotated[int, _option("same seed, same result, on any number of workers", "N", ge=0, le=2**63 - 1)] = 0
     out: Annotated[Any, _option("a new run directory; nothing is written without it", "DIR")] = None
     workers: Annotated[

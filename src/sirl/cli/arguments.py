@@ -28,7 +28,7 @@ def add_fields(parser: Any, record: type[msgspec.Struct], leave_out: tuple[str, 
         if section is not None and section not in groups:
             groups[section] = parser.add_argument_group(section)
         text, default = meta.description, defaults[name]
-        if isinstance(default, int | float | str):
+        if isinstance(default, int | float | str) and not isinstance(default, bool):
             text += f" [{default:g}]" if isinstance(default, float) else f" [{default}]"
         how = {"help": text.replace("%", "%%"), "default": argparse.SUPPRESS, **_how(annotated.__origin__)}
         if metavar := meta.extra.get("metavar"):
@@ -40,6 +40,8 @@ def _how(kind: Any) -> dict[str, Any]:
     """How an option of some type is written."""
     if get_origin(kind) is Literal:
         return {"choices": get_args(kind)}
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction}
     plain = str(kind)
     if "list" in plain:
         return {"type": names}

@@ -14,19 +14,13 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "bench",
         help="measure how fast it is on this machine",
-        description="Measure speed against raw physics, Gymnasium and plain Python, in turns on the same work. The "
-        "full form takes the better part of an hour; close what else runs.",
+        description="Measure raw physics on this machine, and the speed of both phases against it, in turns on the "
+        "same work. The full form takes a quarter of an hour; close what else runs.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--only",
-        type=names,
-        metavar="A,B,…",
-        help="sections: raw, phases, profile, gymnasium, plain, generations, runs, growth, startup [all]",
-    )
+    parser.add_argument("--only", type=names, metavar="A,B,…", help="sections: raw, phases [all]")
     parser.add_argument("--quick", action="store_true", help="a few minutes instead, and rougher")
     parser.add_argument("--out", default="runs/bench", metavar="DIR", help="for bench.json and bench.md [runs/bench]")
-    parser.add_argument("--plain", metavar="FILE", help="tests/plain.py of a checkout, for the section plain")
     parser.set_defaults(run=run)
 
 
@@ -34,6 +28,6 @@ def run(options: Namespace) -> int:
     """Measure speed."""
     from sirl.benchmarking import sections
 
-    sections.run(options.only, options.quick, Path(options.out), options.plain)
+    sections.run(sections.chosen(sections.SECTIONS, options.only), options.quick, Path(options.out))
     print(f"saved in {options.out}/bench.json and bench.md")
     return 0

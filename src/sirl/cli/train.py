@@ -92,10 +92,9 @@ def _stops_on_terminate() -> Iterator[None]:
 
 
 def _announce(run: Training) -> None:
-    config, settings = run.config, run.settings
+    config = run.config
     print(
-        f"{config.method} on {config.env}, seed {config.seed}: {settings.population} trees, up to "
-        f"{count(settings.generations, 'generation')} of {count(settings.episodes_per_generation(), 'episode')}, "
+        f"{config.method} on {config.env}, seed {config.seed}: {run.search.plan()}, "
         f"{count(run.workers, 'worker')}, {config.simulator} simulator → {_place(run)}",
         flush=True,
     )

@@ -210,25 +210,6 @@ class FixedLeaves(_OneAction):
         return FixedLeaves(np.array(values, dtype=np.float64), menu)
 
 
-KINDS: list[type[Leaves]] = [QLeaves, FixedLeaves]
-"""All kinds; where a file mixes two of them, the later one reads both."""
-
-
-def read_leaves(nodes: list[dict[str, Any]], task: Task, menu: Menu | None) -> Leaves:
-    """The leaves that stand in a model file."""
-    kinds = {kind.row.__struct_fields__[0]: kind for kind in KINDS}
-    rows, found = [], set()
-    for node in nodes:
-        if "if_true" in node or "if_false" in node:
-            raise Broken("a condition lacks weights")
-        kind = next((kind for field, kind in kinds.items() if field in node), None)
-        if kind is None:
-            raise Broken(f"a leaf needs one of {', '.join(kinds)}, but one has {', '.join(node) or 'nothing'}")
-        rows.append(msgspec.convert(node, kind.row))
-        found.add(KINDS.index(kind))
-    return KINDS[max(found)].of_rows(rows, task, menu)
-
-
 def checked_action(value: float | list[float], task: Task) -> Floats:
     """An action (*action_shape) that lies in the task's space."""
     action = np.array(value, dtype=np.float64)

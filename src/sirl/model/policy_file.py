@@ -14,7 +14,8 @@ import numpy as np
 
 from sirl.arrays import Floats
 from sirl.errors import SirlError, did_you_mean
-from sirl.model.leaves import Broken, checked_action, finite, read_leaves
+from sirl.model.kinds import read_leaves
+from sirl.model.leaves import Broken, checked_action, finite
 from sirl.model.menu import Menu
 from sirl.model.task import Task
 from sirl.model.tree import Tree

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sirl.jit import compiled, implemented
+from sirl.jit import compiled, implemented, part
+from sirl.model.laws import ONE, Affine, Scores
 from sirl.model.leaves import Constants
 
 
@@ -27,6 +28,36 @@ acts = implemented(act)
 def _constant(law: Any, leaf: int, observation: Any, control: Any) -> None:  # noqa: ARG001
     for component in range(len(control)):
         control[component] = law.values[leaf, component]
+
+
+@part
+def _sum(law: Any, leaf: int, output: int, observation: Any) -> Any:
+    """A law's output: the constant, then one term after another."""
+    total = law.constants[leaf, output]
+    for term in range(law.terms.shape[1]):
+        value = law.weights[leaf, output, term] * observation[law.terms[leaf, term, 0]]
+        second = law.terms[leaf, term, 1]
+        if second != ONE:
+            value *= observation[second]
+        total += value
+    return total
+
+
+@acts(Affine)
+def _steer(law: Any, leaf: int, observation: Any, control: Any) -> None:
+    for output in range(len(control)):
+        total = _sum(law, leaf, output, observation)
+        control[output] = min(max(total, law.low[leaf, output]), law.high[leaf, output])
+
+
+@acts(Scores)
+def _choose(law: Any, leaf: int, observation: Any, control: Any) -> None:
+    best, largest = 0, _sum(law, leaf, 0, observation)
+    for output in range(1, law.constants.shape[1]):
+        total = _sum(law, leaf, output, observation)
+        if total > largest:
+            best, largest = output, total
+    control[0] = law.start[leaf] + best
 
 
 @compiled

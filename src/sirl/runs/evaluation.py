@@ -17,12 +17,10 @@ from sirl.config import MaxSteps, checked
 from sirl.engine import local_engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.keys import Stream, episode_seeds, fold_all, root
-from sirl.learning.forest import pack
 from sirl.model.policy import Policy
 from sirl.options import Episodes, Seed, Workers
-from sirl.rollout.arena import play
 from sirl.rollout.recipe import ArenaRecipe
-from sirl.rollout.work import PlayOrder
+from sirl.rollout.spread import play_all
 from sirl.simulators.environments import inspect, make_recipe, named_by_file, usable_cores
 
 
@@ -89,14 +87,11 @@ def evaluate(
         )
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
     workers = min(workers or usable_cores(), -(-episodes // 8))
-    forest, law = pack([policy.tree]), policy.tree.leaves.law()
-    orders = [PlayOrder(forest, law, cut[None]) for cut in np.array_split(seeds, workers)]
     with local_engine(ArenaRecipe(recipe, policy.task, "gymnasium", max_steps), workers) as engine:
-        results = engine.map(play, orders)
-    returns = np.concatenate([r.returns[0] for r in results])
+        returns, lengths = (rows[0] for rows in play_all([policy.tree], seeds, recipe.name, engine))
     if n_broken := np.isneginf(returns).sum():
         raise EnvironmentFailure(
             f"{recipe.name} lost its state in {n_broken} of {episodes} episodes (MuJoCo's warnings tell), so this "
             "policy has no score: its actions are more than the simulation can follow."
         )
-    return Evaluation(returns, np.concatenate([r.lengths[0] for r in results]))
+    return Evaluation(returns, lengths)

@@ -30,9 +30,10 @@ from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.runs.history import History
 from sirl.search.base import Search, SearchState
 from sirl.search.evolution import Evolution
+from sirl.search.laws import LawProblem, Laws
 from sirl.search.population import make_problem
 from sirl.search.records import Record
-from sirl.simulators.environments import choose_backend, inspect, make_recipe, named_by_file, usable_cores
+from sirl.simulators.environments import Recipe, choose_backend, inspect, make_recipe, named_by_file, usable_cores
 
 if TYPE_CHECKING:
     from sirl.experiments.drawing import Drawing
@@ -61,8 +62,7 @@ class Training:
         self.task = inspect(recipe, options.features, options.actions)
         backend = choose_backend(recipe, options.simulator)
         self.arena = ArenaRecipe(recipe, self.task, backend, self.settings.max_steps)
-        problem = make_problem(self.task, self.settings, options.method, options.seed, self.arena.kind.cuts)
-        self.search: Search[Any] = Evolution(problem)
+        self.search = self._make_search(recipe)
         self.config = Config(
             env=recipe.name,
             method=options.method,
@@ -81,6 +81,12 @@ class Training:
         self.directory = None if options.out is None else RunDirectory.create(options.out, self.config)
         if self.directory is not None:
             self._checkpoints = Checkpoints(self.directory.checkpoints, self.config.digest())
+
+    def _make_search(self, recipe: Recipe) -> Search[Any]:
+        task, settings, options = self.task, self.settings, self.options
+        if options.method in ("laws", "linear"):
+            return Laws(LawProblem(task, settings, options.method, options.seed, recipe))
+        return Evolution(make_problem(task, settings, options.method, options.seed, self.arena.kind.cuts))
 
     @staticmethod
     def resume(path: str | Path, env: Environment | None = None, **asked: Any) -> Training:

@@ -48,6 +48,10 @@ class Search(Protocol[State]):
         """The next generation, and what it was like."""
         ...
 
+    def plan(self) -> str:
+        """What a generation does, for whoever is to wait for it."""
+        ...
+
     def warm_up(self, engine: Engine[Arena]) -> None:
         """Let the workers compile what a step needs."""
         ...

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from sirl import __version__
 from sirl.arrays import Floats, Seeds
+from sirl.config import Settings
 from sirl.engine import Engine
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.model.leaves import QLeaves
 from sirl.model.policy import Policy
 from sirl.model.policy_file import DEEPEST, Origin
+from sirl.model.task import Task
 from sirl.model.tree import simplify
 from sirl.rollout.arena import Arena
-from sirl.search.population import Evaluated, Problem, play_all
+from sirl.rollout.spread import play_all
+from sirl.search.population import Evaluated, Problem
 from sirl.search.records import Cost
+
+
+class Asked(Protocol):
+    """What every search is asked for."""
+
+    @property
+    def task(self) -> Task:
+        """What is to be played."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """How."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Which of all runs it is."""
+        ...
 
 
 def best_trained(reigning: Policy | None, evaluated: Evaluated, problem: Problem, generation: int) -> Policy | None:
@@ -40,9 +64,9 @@ def crown(
     order = np.argsort(-scores, kind="stable")[: min(settings.candidates, np.isfinite(scores).sum())]
     candidates = [_candidate(evaluated, int(tree), generation, problem) for tree in order]
     contenders = candidates if champion is None else [champion, *candidates]
-    seeds = _fresh_seeds(problem, Stream.VALIDATION, generation, settings.validation_episodes)
-    returns, steps = play_all([c.tree for c in contenders], seeds, problem, engine)
-    means = returns.mean(axis=1)
+    seeds = fresh_seeds(problem, Stream.VALIDATION, generation, settings.validation_episodes)
+    played = play_all([c.tree for c in contenders], seeds, problem.task.env, engine)
+    means = played.returns.mean(axis=1)
     # A shorter tree with the same score is the better read; the reigning champion keeps a full tie. A tree that made
     # the simulation lose its state has no mean, and one too deep for a file can't be kept.
     fit = [i for i, c in enumerate(contenders) if np.isfinite(means[i]) and c.tree.depth <= DEEPEST]
@@ -53,7 +77,7 @@ def crown(
         fitness = fitness.copy()
         validated = evaluated.valid[order]
         fitness[validated] = np.minimum(fitness[validated], means[-len(order) :])
-    return champion, fitness, Cost(returns.size, steps)
+    return champion, fitness, Cost(played.returns.size, played.steps)
 
 
 def _candidate(evaluated: Evaluated, tree: int, generation: int, problem: Problem) -> Policy:
@@ -77,7 +101,7 @@ def _training_score(policy: Policy) -> float:
     return -np.inf if score is None else score
 
 
-def confirm(champion: Policy | None, problem: Problem, generation: int, engine: Engine[Arena]) -> tuple[bool, Cost]:
+def confirm(champion: Policy | None, problem: Asked, generation: int, engine: Engine[Arena]) -> tuple[bool, Cost]:
     """Whether the champion holds ``stop_at``: on its validation, and then on episodes that chose nothing."""
     settings = problem.settings
     if settings.stop_at is None or champion is None:
@@ -85,10 +109,11 @@ def confirm(champion: Policy | None, problem: Problem, generation: int, engine: 
     validated = champion.origin.validation_score
     if (_training_score(champion) if validated is None else validated) < settings.stop_at:
         return False, Cost()
-    seeds = _fresh_seeds(problem, Stream.CONFIRMATION, generation, settings.confirmation_episodes)
-    returns, steps = play_all([champion.tree], seeds, problem, engine)
-    return bool(returns.mean() >= settings.stop_at), Cost(returns.size, steps)
+    seeds = fresh_seeds(problem, Stream.CONFIRMATION, generation, settings.confirmation_episodes)
+    played = play_all([champion.tree], seeds, problem.task.env, engine)
+    return bool(played.returns.mean() >= settings.stop_at), Cost(played.returns.size, played.steps)
 
 
-def _fresh_seeds(problem: Problem, stream: Stream, generation: int, n: int) -> Seeds:
+def fresh_seeds(problem: Asked, stream: Stream, generation: int, n: int) -> Seeds:
+    """Seeds of the first n episodes of a generation for one purpose."""
     return episode_seeds(fold_all(root(problem.seed, stream, generation), np.arange(n)))

@@ -112,6 +112,12 @@ class Evolution(NamedTuple):
         """See `Search.step`."""
         return next_generation(state, self.problem, engine)
 
+    def plan(self) -> str:
+        """See `Search.plan`."""
+        settings = self.problem.settings
+        episodes = settings.episodes_per_generation()
+        return f"{settings.population} trees, up to {settings.generations:,} generations of {episodes:,} episodes"
+
     def warm_up(self, engine: Engine[Arena]) -> None:
         """See `Search.warm_up`."""
         warm_up(self.problem, engine)

@@ -5,32 +5,28 @@ The work of a phase is cut into orders, an engine runs them anywhere, and their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from sirl.arrays import Floats, Ints, Seeds
+from sirl.arrays import Floats, Ints
 from sirl.config import Settings
 from sirl.engine import Engine
-from sirl.errors import EnvironmentFailure, SirlError, WorkFailure
+from sirl.errors import EnvironmentFailure, SirlError
 from sirl.keys import Stream, fold_all, root
-from sirl.learning.forest import Forest, pack
+from sirl.learning.forest import Forest
 from sirl.learning.q_learning import Rule, Table, fresh_table
 from sirl.learning.voting import weigh
 from sirl.model.menu import Menu, make_menu
 from sirl.model.task import Task
-from sirl.model.tree import Tree
-from sirl.rollout.acting import join
-from sirl.rollout.arena import Arena, Cuts, collaborative, individual, play
-from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning, PlayOrder
+from sirl.rollout.arena import Arena, Cuts, collaborative, individual
+from sirl.rollout.spread import cut, run_orders
+from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning
 from sirl.search.genome import Codons
 from sirl.search.grammar import Grammar, make_grammar, translate
 from sirl.search.records import Cost
-
-_Order = TypeVar("_Order")
-_Result = TypeVar("_Result")
 
 
 class Problem(NamedTuple):
@@ -131,9 +127,9 @@ class _Group:
         key = root(self.problem.seed, stream, self.generation)
         all_trees = IndividualOrder(self.forest, self.table, self.valid, self._learning(episodes), key)
         # More parts than workers make up for a worker that is slower.
-        orders = [all_trees.part(a, b) for a, b in _cut(self.forest.n_trees, self._parts(self.problem.cuts.individual))]
+        orders = [all_trees.part(a, b) for a, b in cut(self.forest.n_trees, self._parts(self.problem.cuts.individual))]
         try:
-            results = run_orders(self.engine, individual, orders, self.problem)
+            results = run_orders(self.engine, individual, orders, self.problem.task.env)
         except EnvironmentFailure as failure:
             raise self._find_culprit(failure, orders) from failure
         self.table = Table(*map(np.concatenate, zip(*(r.table for r in results), strict=True)))
@@ -156,9 +152,9 @@ class _Group:
                 learning,
                 root(self.problem.seed, Stream.COLLABORATIVE, self.generation),
             )
-            for a, b in _cut(n_copies, self._parts(self.problem.cuts.collaborative))
+            for a, b in cut(n_copies, self._parts(self.problem.cuts.collaborative))
         ]
-        results = run_orders(self.engine, collaborative, orders, self.problem)
+        results = run_orders(self.engine, collaborative, orders, self.problem.task.env)
         # The paper's parallel scheme: each tree becomes the mean of its copies.
         q_values = np.concatenate([r.tables.q_values for r in results]).sum(axis=0) / n_copies
         visits = np.concatenate([r.tables.visits for r in results])
@@ -176,7 +172,7 @@ class _Group:
         """The failure as it happens to one individual alone, by name, if it happens again."""
         singles = [single for order in orders if order.label == failure.where for single in order.parts()]
         try:
-            run_orders(self.engine, individual, singles, self.problem)
+            run_orders(self.engine, individual, singles, self.problem.task.env)
         except EnvironmentFailure as culprit:
             culprit.alone = True
             return culprit
@@ -195,29 +191,3 @@ def _all_broke(problem: Problem) -> EnvironmentFailure:
         f"every tree made the simulation of {problem.task.env} lose its state: its actions are more than the "
         "simulation can follow; narrow the action space or shorten the time step"
     )
-
-
-def play_all(trees: Sequence[Tree], seeds: Seeds, problem: Problem, engine: Engine[Arena]) -> tuple[Floats, int]:
-    """Returns of every tree on the same episodes, (n_trees, n_episodes), and the steps they took."""
-    forest, law = pack(trees), join([tree.leaves.law() for tree in trees])
-    orders = [PlayOrder(forest, law, np.tile(seeds[a:b], (len(trees), 1))) for a, b in _cut(len(seeds), engine.workers)]
-    results = run_orders(engine, play, orders, problem)
-    steps = sum(int(r.lengths.sum()) for r in results)
-    return np.concatenate([r.returns for r in results], axis=1), steps
-
-
-def run_orders(
-    engine: Engine[Arena], function: Callable[[Arena, _Order], _Result], orders: Sequence[_Order], problem: Problem
-) -> list[_Result]:
-    """What the engine makes of the orders; work that is lost gets to know of which environment it was."""
-    try:
-        return engine.map(function, orders)
-    except WorkFailure as failure:
-        failure.env = problem.task.env
-        raise
-
-
-def _cut(n: int, parts: int) -> list[tuple[int, int]]:
-    """Cut n things into at most ``parts`` nearly equal stretches."""
-    edges = sorted({n * part // parts for part in range(parts + 1)})
-    return list(pairwise(edges))

@@ -19,10 +19,11 @@ from sirl.learning.forest import Forest
 from sirl.learning.q_learning import Rule, Table
 from sirl.model.leaves import Constants
 from sirl.rollout.arena import Arena, collaborative, individual, play
+from sirl.rollout.spread import run_orders
 from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning, PlayOrder
 from sirl.search.genome import Codons
 from sirl.search.grammar import translate
-from sirl.search.population import Problem, first_table, run_orders
+from sirl.search.population import Problem, first_table
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def warm_up(problem: Problem, engine: Engine[Arena]) -> None:
     """Start all workers of an engine, and let them compile what a generation of the problem needs, or load it."""
     orders = _orders(problem)
     orders += [_WarmUp(_only_start)] * (engine.workers - len(orders))
-    run_orders(engine, _run, orders, problem)
+    run_orders(engine, _run, orders, problem.task.env)
 
 
 def _run(arena: Arena, order: _WarmUp) -> None:

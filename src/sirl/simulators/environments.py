@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import gymnasium as gym
 
+from sirl.config import presets
 from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
 from sirl.model.task import Task
 from sirl.options import Backend, SimulatorName
@@ -65,11 +66,17 @@ def named_by_file(env_id: str, fix: str) -> str:
 
 
 def _with_version(env_id: str) -> str:
-    """An id without a version is the newest, as in Gymnasium; here, so that presets and files have its full name."""
+    """The full name of an id: without a version, the one that has a preset, else the newest."""
+    for preset in presets():
+        base, _, version = preset.rpartition("-v")
+        if env_id == base:
+            return preset
+        if env_id in [f"{base}-v{old}" for old in range(int(version))]:
+            raise SirlError(f"{env_id} is an old version, which Gymnasium no longer plays: use {preset}.")
     if env_id in gym.registry:
         return env_id
     parts = (known.rpartition("-v") for known in gym.registry)
-    versions = [int(version) for base, _, version in parts if base == env_id and version.isdigit()]
+    versions = [int(number) for name, _, number in parts if name == env_id and number.isdigit()]
     return f"{env_id}-v{max(versions)}" if versions else env_id
 
 

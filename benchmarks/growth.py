@@ -1,6 +1,6 @@
 """How time and memory grow with the size of a run; every size in a process of its own, for its peak of memory.
 
-``python -m sirl.benchmarking.growth NAME VALUE`` measures one size and prints JSON.
+``python benchmarks/growth.py NAME VALUE`` measures one size and prints JSON.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from noise import noise_arena, noise_phases
 from sirl.benchmarking.measure import Effort, Table
 from sirl.benchmarking.tapes import Watched
-from sirl.benchmarking.work import Bench, compile_all, noise_arena, noise_phases
+from sirl.benchmarking.work import Bench, compile_all
 from sirl.search.evolution import first_state, next_generation
 
 POPULATIONS = (100, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
@@ -58,7 +59,7 @@ def growth(effort: Effort) -> Iterator[Table]:
 def _grow(name: str, values: tuple[int, ...]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for value in values:
-        command = [sys.executable, "-m", "sirl.benchmarking.growth", name, str(value)]
+        command = [sys.executable, __file__, name, str(value)]
         rows.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
     if name == "population":
         base = next(row for row in rows if row[name] >= 500)

@@ -16,7 +16,6 @@ from sirl.benchmarking.physics import settings_for
 from sirl.benchmarking.tapes import record
 from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.engine import local_engine
-from sirl.errors import SirlError
 from sirl.learning.forest import Forest
 from sirl.rollout.work import CollaborativeOrder
 from sirl.simulators.environments import Recipe
@@ -127,17 +126,9 @@ def _fixed_tree(forest: Forest) -> Callable[[Sequence[float]], int]:
     return found
 
 
-def plain_python(effort: Effort, path: str | None) -> Iterator[Table]:
+def plain_python(effort: Effort) -> Iterator[Table]:
     """The collaborative phase against tests/plain.py, both on one core."""
-    if path is None:
-        yield Table(
-            "Collaborative phase ÷ plain Python",
-            "Not measured: the plain implementation is not part of the installed package. Give it with "
-            "`--plain tests/plain.py` from a checkout, as `make bench` does.",
-            [],
-        )
-        return
-    plain = load_plain(path)
+    plain = load_plain()
     rows = [_against_plain(plain, env_id, effort) for env_id in ("InvertedPendulum-v4", "Hopper-v4")]
     yield Table(
         "Collaborative phase ÷ plain Python",
@@ -147,11 +138,9 @@ def plain_python(effort: Effort, path: str | None) -> Iterator[Table]:
     )
 
 
-def load_plain(path: str) -> SimpleNamespace:
+def load_plain() -> SimpleNamespace:
     """The plain implementation."""
-    if not Path(path).is_file():
-        raise SirlError(f"{path} is not a file: give --plain the path of tests/plain.py in a checkout.")
-    return SimpleNamespace(**runpy.run_path(path))
+    return SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "tests" / "plain.py")))
 
 
 def _against_plain(plain: SimpleNamespace, env_id: str, effort: Effort) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Generations late in a run, of the paper's tasks at full size.
 
-python experiments/late.py run --minutes 20    # train each task for so long, or go on with it, in runs/late
-python experiments/late.py measure > late.md   # one more generation of each, as often as --times says; none is kept
-python experiments/into_docs.py late.md docs/performance.md late
+python benchmarks/late.py run --minutes 20    # train each task for so long, or go on with it, in runs/late
+python benchmarks/late.py measure > late.md   # one more generation of each, as often as --times says; none is kept
+python benchmarks/into_docs.py late.md docs/performance.md late
 """
 
 from __future__ import annotations

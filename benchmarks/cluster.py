@@ -1,6 +1,6 @@
 """What Ray costs on one machine: the same generations on the local engine and on Ray, in turns.
 
-python experiments/cluster.py                     # the table of docs/cluster.md
+python benchmarks/cluster.py                     # the table of docs/cluster.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Put measured tables into a page: python experiments/into_docs.py runs/bench/bench.md docs/performance.md [mark].
+"""Put measured tables into a page: python benchmarks/into_docs.py runs/bench/bench.md docs/performance.md [mark].
 
 They replace what stands between the page's ``<!-- mark -->`` and ``<!-- end of mark -->``; without one the mark is
 ``bench``.

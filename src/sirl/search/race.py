@@ -1,0 +1,86 @@
+"""A crown that is earned: champion and challengers play the same starts, and all that they have played counts.
+
+Starts are the same in the whole run, so the reigning champion's returns are kept and never played again. A challenger
+plays a few of them, then as many again for as long as it may still win; it is crowned when it is better on the same
+starts with confidence. So the champion never falls below what it has shown.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sirl.arrays import Floats, Ints
+from sirl.engine import Engine
+from sirl.keys import Stream
+from sirl.model.policy import Policy
+from sirl.rollout.arena import Arena
+from sirl.rollout.spread import play_all
+from sirl.search.champion import Asked, fresh_seeds
+from sirl.search.records import Cost
+
+_CONFIDENT = 1.64
+"""Standard errors: 95 %, one-sided."""
+_MOST = 8
+"""A race goes on to so many times the episodes that it begins with."""
+
+
+class Crown(NamedTuple):
+    """The champion, and all that it has shown."""
+
+    champion: Policy | None
+    returns: Floats
+    """(n_episodes,) on the first starts of the run's validation."""
+
+
+def challenge(
+    crown: Crown, challengers: list[Policy], problem: Asked, engine: Engine[Arena]
+) -> tuple[Crown, Floats, Cost]:
+    """Race challengers against the champion; also the mean of each challenger (n,) on the first starts."""
+    first = problem.settings.validation_episodes
+    returns = np.zeros((len(challengers), 0))
+    alive, shown, cost, means = np.arange(len(challengers)), crown.returns, Cost(), np.zeros(len(challengers))
+    most = first * _MOST
+    while alive.size and returns.shape[1] < most:
+        n = returns.shape[1]
+        seeds = fresh_seeds(problem, Stream.VALIDATION, 0, max(first, 2 * n))
+        if crown.champion is not None and len(shown) < len(seeds):
+            played = play_all([crown.champion.tree], seeds[len(shown) :], problem.task.env, engine)
+            shown, cost = np.concatenate([shown, played.returns[0]]), cost.plus(played.returns.size, played.steps)
+        played = play_all([challengers[i].tree for i in alive], seeds[n:], problem.task.env, engine)
+        cost = cost.plus(played.returns.size, played.steps)
+        returns = np.concatenate([returns, played.returns], axis=1)
+        if n == 0:
+            means = returns.mean(axis=1)
+        alive, returns = _still_running(alive, returns, None if crown.champion is None else shown)
+    best = _winner(returns, None if crown.champion is None else shown)
+    if best is None or not np.isfinite(returns[best]).all():
+        return Crown(crown.champion, shown), means, cost
+    winner = challengers[alive[best]].scored(validation_score=float(returns[best].mean()))
+    return Crown(winner, returns[best]), means, cost
+
+
+def _still_running(alive: Ints, returns: Floats, shown: Floats | None) -> tuple[Ints, Floats]:
+    """Who may still win: the better half, without those that are clearly worse than the champion."""
+    keep = np.argsort(-returns.mean(axis=1), kind="stable")[: max(1, (len(alive) + 1) // 2)]
+    if shown is not None:
+        gains = returns[keep] - shown[: returns.shape[1]]
+        keep = keep[gains.mean(axis=1) + _CONFIDENT * _error(gains) >= 0]
+    return alive[keep], returns[keep]
+
+
+def _winner(returns: Floats, shown: Floats | None) -> int | None:
+    """Which of those that are left has earned the crown, if any."""
+    if not len(returns):
+        return None
+    best = int(np.argmax(returns.mean(axis=1)))
+    if shown is None:
+        return best
+    gain = returns[best : best + 1] - shown[: returns.shape[1]]
+    return best if gain.mean() > _CONFIDENT * _error(gain)[0] else None
+
+
+def _error(gains: Floats) -> Floats:
+    """The standard error of the mean of each row."""
+    return np.asarray(gains.std(axis=1, ddof=1) / np.sqrt(gains.shape[1]) if gains.shape[1] > 1 else gains.std(axis=1))
