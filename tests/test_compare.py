@@ -25,9 +25,9 @@ def runs(tmp_path_factory):
     """Two seeds of two methods on CartPole."""
     out = tmp_path_factory.mktemp("runs")
     for method in ("eldt", "sirl-lb"):
-        settings = SHORT | ({"collaborative_iterations": 0} if method == "eldt" else {})
+        settings = SHORT | {"method": method} | ({"collaborative_iterations": 0} if method == "eldt" else {})
         for seed in range(2):
-            sirl.train("CartPole-v1", method=method, seed=seed, out=out / method / str(seed), **settings)
+            sirl.train("CartPole-v1", seed=seed, out=out / method / str(seed), **settings)
     return out
 
 

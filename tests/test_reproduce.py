@@ -204,8 +204,8 @@ def test_progress_is_read_from_the_directories(done):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--tasks", "Hoper-v4"], "the paper has no task 'Hoper-v4'; did you mean 'Hopper-v4'?"),
-        (["--methods", "dqn"], "the paper has no method 'dqn'; choose from"),
+        (["--tasks", "Hoper-v4"], "there is no task 'Hoper-v4' to reproduce; did you mean 'Hopper-v4'?"),
+        (["--methods", "dqn"], "there is no method 'dqn' to reproduce; choose from"),
         (["--scale", "2"], "scale = 2 is not allowed: give a number above 0"),
         (["--runs", "none"], "runs = 'none' is not allowed: give a number such as 10, or a part such as 5-9."),
         (["--runs", "9-5"], "runs = '9-5' is not allowed"),

@@ -67,7 +67,7 @@ def announce(plan: Plan, workers: int) -> None:
         print("all of them are finished", flush=True)
         return
     hours = cost.hours / min(workers, cost.runs)
-    rest = f", not counting {', '.join(cost.unknown)}, for which no speed is known" if cost.unknown else ""
+    rest = f", not counting {', '.join(cost.unknown)}, which can't be told beforehand" if cost.unknown else ""
     print(
         f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes, about {cost.steps:.1e} steps and "
         f"{_hours(hours)} on {count(workers, 'worker')}{rest}",

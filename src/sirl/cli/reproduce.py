@@ -21,7 +21,12 @@ def add(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--tasks", type=names, metavar="A,B,…", help="some of the six tasks [all]")
-    parser.add_argument("--methods", type=names, metavar="A,B,…", help="some of eldt,sirl-sb,sirl-lb [all]")
+    parser.add_argument(
+        "--methods",
+        type=names,
+        metavar="A,B,…",
+        help="of the paper's, and our own linear,laws [eldt,sirl-sb,sirl-lb]",
+    )
     add_options(parser, 10)
     parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="where it all goes [runs/reproduce]")
     parser.add_argument("--envpool", action="store_true", help="train LunarLander on EnvPool; scores are Gymnasium's")
@@ -34,10 +39,10 @@ def run(options: Namespace) -> int:
     """Train what is missing, then report."""
     from sirl.config import checked
     from sirl.experiments.cells import Plan, checked_scale, parse_runs
-    from sirl.experiments.drawing import style
     from sirl.experiments.pages import draw_reproduction, reproduction, supplement, write_figures, write_tables
     from sirl.experiments.paper import ORDER, TASKS
     from sirl.experiments.reproduce import cells
+    from sirl.figures.drawing import style
     from sirl.options import Episodes
 
     chosen = cells(options.tasks or TASKS, options.methods or ORDER, options.envpool)

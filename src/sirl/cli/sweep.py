@@ -29,10 +29,10 @@ def run(options: Namespace) -> int:
     """Train what is missing, then report."""
     from sirl.config import checked
     from sirl.experiments.cells import Plan, checked_scale, parse_runs
-    from sirl.experiments.drawing import style
     from sirl.experiments.pages import draw_study, study_report, write_figures, write_tables
     from sirl.experiments.sweep import study
     from sirl.experiments.tables import markdown
+    from sirl.figures.drawing import style
     from sirl.options import Episodes
 
     asked = study(options.study, options.env)

@@ -1,7 +1,8 @@
 """How large a tree is, what its decisions cost, and what is left without the parts that it hardly visits.
 
-A split that is visited costs one multiply-accumulate for each weight that is not zero, and one for its bias. The
-paper's InvertedPendulum tree has four weights and a bias at its only split and plays 1000 steps: its 5.0e3.
+A split that is visited costs one multiply-accumulate for each weight that is not zero, and one for its bias; a leaf
+that follows a law costs one for each factor of its terms, and others cost nothing. The paper's InvertedPendulum tree
+has four weights and a bias at its only split and plays 1000 steps: its 5.0e3.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sirl.arrays import Ints
+from sirl.model.laws import ONE, Affine, Scores
 from sirl.model.tree import Tree, simplify
 
 LEAST_SHARE = 0.005
@@ -47,12 +49,21 @@ def prune_by_visits(tree: Tree, leaf_visits: Ints) -> Tree:
 def decision_costs(tree: Tree) -> Ints:
     """Multiply-accumulates of a decision that ends in each leaf, (n_leaves,)."""
     own = np.count_nonzero(tree.weights, axis=1) + 1
-    costs = np.zeros(tree.n_leaves, dtype=np.int64)
+    costs = _leaf_costs(tree)
     pending = [(tree.root, 0)]
     while pending:
         node, before = pending.pop()
         if node < 0:
-            costs[~node] = before
+            costs[~node] += before
         else:
             pending += [(int(child), before + int(own[node])) for child in tree.children[node]]
     return costs
+
+
+def _leaf_costs(tree: Tree) -> Ints:
+    """Multiply-accumulates of each leaf, (n_leaves,)."""
+    law = tree.leaves.law()
+    if not isinstance(law, Affine | Scores):
+        return np.zeros(tree.n_leaves, dtype=np.int64)
+    factors = 1 + (law.terms[:, :, 1] != ONE)
+    return np.asarray(((law.weights != 0).sum(axis=1) * factors).sum(axis=1), dtype=np.int64)

@@ -10,10 +10,10 @@ import numpy as np
 from sirl.errors import SirlError
 from sirl.experiments.cells import FULL
 from sirl.experiments.compare import gather
-from sirl.experiments.drawing import Drawing
 from sirl.experiments.played import CROWNINGS, read_unseen
-from sirl.experiments.plots import draw_boxes, draw_curves
 from sirl.experiments.report import curves
+from sirl.figures.drawing import Drawing
+from sirl.figures.plots import draw_boxes, draw_curves
 from sirl.runs.directory import read_config, read_history, read_score
 
 

@@ -9,9 +9,7 @@ from typing import NamedTuple
 from sirl.errors import SirlError
 from sirl.experiments import reproduce
 from sirl.experiments.cells import FULL, Plan, scales_in, shown_scale
-from sirl.experiments.drawing import Drawing
 from sirl.experiments.paper import published_row
-from sirl.experiments.plots import draw_boxes, draw_budgets, draw_coefficients, draw_curves
 from sirl.experiments.report import (
     Rows,
     curves_rows,
@@ -26,6 +24,8 @@ from sirl.experiments.supplement import coefficient_rows, printed_rows, printed_
 from sirl.experiments.sweep import Study
 from sirl.experiments.tables import Table, read_rows
 from sirl.experiments.writing import page, put, relative, save_figures, table_files, write_files
+from sirl.figures.drawing import Drawing
+from sirl.figures.plots import draw_boxes, draw_budgets, draw_coefficients, draw_curves
 
 _FINE, _COARSE = 41, 9
 """Values of a coefficient, at the paper's size and at any smaller one."""

@@ -105,18 +105,25 @@ class _Noting(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def champion(directory: Path, crowning: str) -> Policy:
-    """A run's champion, crowned in one way or the other."""
-    return load(directory / _FILES[crowning])
+    """A run's champion, crowned in one way or the other; they are one where the search knows no training scores."""
+    path = directory / _FILES[crowning]
+    return load(path if path.exists() else directory)
 
 
 def play_champions(directory: Path, episodes: int) -> None:
     """Play both champions of a run that has ended, and keep what they do."""
     validated, trained = (champion(directory, crowning) for crowning in ("validation", "training"))
     first = play_champion(validated, episodes)
-    second = play_champion(trained, episodes)
+    second = first if _same(validated, trained) else play_champion(trained, episodes)
     content = msgspec.json.encode(Unseen(episodes=episodes, training=second, validation=first))
     with writable(directory / "unseen.json"):
         write_atomically(directory / "unseen.json", content + b"\n")
+
+
+def _same(one: Policy, other: Policy) -> bool:
+    """Whether two champions of a run are one and the same tree."""
+    who = [(policy.origin.generation, policy.origin.individual) for policy in (one, other)]
+    return who[0] == who[1] and None not in who[0]
 
 
 def read_unseen(directory: Path) -> Unseen | None:

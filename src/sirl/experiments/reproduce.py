@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sirl.config import METHODS, Method
 from sirl.errors import SirlError, did_you_mean
 from sirl.experiments.cells import Cell, Plan, scales_in
 from sirl.experiments.paper import (
     ORDER,
+    OURS,
     TASKS,
     published_row,
     published_rows,
@@ -27,17 +27,17 @@ from sirl.experiments.tables import Table, number, power, probability, spread
 
 EPISODES = 100
 """Unseen ones that the paper tests an agent on."""
-_FIRST_SEED = {"eldt": 1000, "sirl-sb": 2000, "sirl-lb": 3000}
+_FIRST_SEED = {"eldt": 1000, "sirl-sb": 2000, "sirl-lb": 3000, "linear": 4000, "laws": 5000}
 
 
 def cells(tasks: Sequence[str] = TASKS, methods: Sequence[str] = ORDER, envpool: bool = False) -> list[Cell]:
     """The cells of the paper's comparison; ``envpool`` trains LunarLander on EnvPool."""
-    for kind, chosen, known in (("task", tasks, TASKS), ("method", methods, METHODS)):
+    for kind, chosen, known in (("task", tasks, TASKS), ("method", methods, (*ORDER, *OURS))):
         for name in chosen:
             if name not in known:
                 hint = did_you_mean(name, list(known)) or f"; choose from {', '.join(known)}."
-                raise SirlError(f"the paper has no {kind} {name!r}{hint}")
-    found: list[Method] = [method for method in ORDER if method in methods]
+                raise SirlError(f"there is no {kind} {name!r} to reproduce{hint}")
+    found = [method for method in (*ORDER, *OURS) if method in methods]
     return [
         Cell(
             task,
@@ -54,7 +54,8 @@ def cells(tasks: Sequence[str] = TASKS, methods: Sequence[str] = ORDER, envpool:
 
 def read_scales(out: Path, episodes: int = EPISODES) -> list[Filled]:
     """All that a directory holds, task by task, the largest scale first."""
-    filled = [one for scale in scales_in(out) for one in read_all(Plan(out, scale, cells(), range(0), episodes))]
+    every = cells(TASKS, (*ORDER, *OURS))
+    filled = [one for scale in scales_in(out) for one in read_all(Plan(out, scale, every, range(0), episodes))]
     return sorted(filled, key=lambda one: TASKS.index(one.cell.task))  # stable: scales and methods keep their order
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sirl.errors import SirlError
-from sirl.experiments.drawing import Drawing
 from sirl.experiments.report import Rows
 from sirl.experiments.tables import Table, comma_separated, latex, markdown
+from sirl.figures.drawing import Drawing
 from sirl.files import make_directory, write_atomically
 from sirl.runs.directory import writable
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import accumulate
 from typing import Any
 
 from sirl.search.records import Record
@@ -34,6 +35,18 @@ class History(list[Record]):
             "steps": [record.steps for record in self],
             "seconds": [record.seconds for record in self],
         }
+
+    def curve(self, task: str, label: str) -> list[dict[str, str]]:
+        """The rows of its curves, as :func:`sirl.figures.plots.draw_curves` takes them: of one run, without bands."""
+        columns = self.columns()
+        best = list(accumulate(columns["best"], max))
+        rows = zip(columns["generation"], best, columns["validation_score"], strict=True)
+        return [
+            {"task": task, "label": label, "n": "1", "generation": str(generation)}
+            | dict.fromkeys(("best", "best_low", "best_high"), str(value))
+            | dict.fromkeys(("validated", "validated_low", "validated_high"), str(validated))
+            for generation, value, validated in rows
+        ]
 
     def _repr_html_(self) -> str:
         columns = self.columns()

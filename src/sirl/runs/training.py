@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 
@@ -20,6 +20,8 @@ from sirl import __version__
 from sirl.config import Method, preset_settings
 from sirl.engine import Engine, check_engine, make_engine
 from sirl.errors import EnvironmentFailure, SirlError
+from sirl.figures.drawing import Drawing
+from sirl.figures.plots import draw_curves
 from sirl.model.policy import Policy
 from sirl.options import FREE_AT_RESUME, split
 from sirl.rollout.arena import Arena
@@ -34,9 +36,6 @@ from sirl.search.laws import LawProblem, Laws
 from sirl.search.population import make_problem
 from sirl.search.records import Record
 from sirl.simulators.environments import Recipe, choose_backend, inspect, make_recipe, named_by_file, usable_cores
-
-if TYPE_CHECKING:
-    from sirl.experiments.drawing import Drawing
 
 Environment = str | Callable[[], gym.Env[Any, Any]]
 
@@ -208,9 +207,9 @@ class Training:
 
     def plot(self) -> Drawing:
         """Its curves so far: a notebook shows them, ``save(path)`` keeps them as SVG and PNG."""
-        from sirl.experiments.plots import draw_run  # not needed to train, and neither is matplotlib
-
-        return draw_run(self.config.env, self.config.method, self.history)
+        if not self.history:
+            raise SirlError("there is nothing to draw yet: a generation must end first.")
+        return draw_curves(self.history.curve(self.config.env, self.config.method))
 
     def score(self, episodes: int = 100) -> Evaluation:
         """The champion on unseen episodes of the task as it was trained on; kept in the run directory."""

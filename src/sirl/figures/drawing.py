@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sirl.errors import SirlError
+from sirl.errors import SirlError, WriteFailure
 from sirl.files import make_directory, write_atomically
-from sirl.runs.directory import writable
 
 COLOURS = ("#d55e00", "#009e73", "#0072b2", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
 """Okabe and Ito's, which people with colour blindness tell apart."""
@@ -40,9 +39,13 @@ class Drawing:
         stem = Path(path).with_suffix("") if Path(path).suffix in (".svg", ".png") else Path(path)
         paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png")]
         for target in paths:
-            with writable(target):
+            try:
                 make_directory(target.parent)
                 write_atomically(target, self._bytes(target.suffix[1:]))
+            except OSError as error:
+                raise WriteFailure(
+                    f"{target} can't be written ({error.strerror or error}): give a directory where you may write."
+                ) from None
         return paths
 
     def _repr_svg_(self) -> str:

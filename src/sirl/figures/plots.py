@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from sirl.errors import SirlError
-from sirl.experiments.cells import FULL
-from sirl.experiments.drawing import COLOURS, Drawing, panels, style
-from sirl.experiments.report import curves
-from sirl.search.records import Record
+from sirl.figures.drawing import COLOURS, Drawing, panels, style
 
 Row = dict[str, str]
 CURVES = {"best": "best training score so far", "validated": "champion, validated on fresh episodes"}
@@ -36,13 +33,6 @@ def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title
         if title:
             figure.suptitle(title, fontsize=10)
         return Drawing(figure)
-
-
-def draw_run(task: str, label: str, history: Sequence[Record]) -> Drawing:
-    """Both curves of a single run."""
-    if not history:
-        raise SirlError("there is nothing to draw yet: a generation must end first.")
-    return draw_curves(curves([(task, FULL, label, [history])]).as_saved())
 
 
 def draw_boxes(rows: Sequence[Row], title: str = "", targets: dict[tuple[str, str], float] | None = None) -> Drawing:
@@ -120,10 +110,11 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
 
 def _look_at(axis: Any, means: list[float]) -> None:
     """Let the means fill a third of the axis or more: the band of two or three runs may be many times as wide."""
-    low, high = min(means), max(means)
-    room = max(high - low, 0.1 * abs(high), 1e-9)
-    bottom, top = axis.get_ylim()
-    if bottom == bottom and top == top:  # not of curves that have no value
+    finite = [mean for mean in means if math.isfinite(mean)]
+    if finite:
+        low, high = min(finite), max(finite)
+        room = max(high - low, 0.1 * abs(high), 1e-9)
+        bottom, top = axis.get_ylim()
         axis.set_ylim(max(bottom, low - room), min(top, high + room))
 
 
