@@ -70,13 +70,14 @@ def announce(plan: Plan, workers: int) -> None:
     rest = f", not counting {', '.join(cost.unknown)}, which can't be told beforehand" if cost.unknown else ""
     print(
         f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes, about {cost.steps:.1e} steps and "
-        f"{_hours(hours)} on {count(workers, 'worker')}{rest}",
+        f"{_hours(hours)} on {count(workers, 'worker')}{rest}; then up to {4 * plan.episodes * cost.runs:,} unseen "
+        "episodes: two champions a run, whole and pruned",
         flush=True,
     )
 
 
 def _hours(hours: float) -> str:
-    return f"{hours:.1f} hours" if hours >= 1 else f"{max(1, round(60 * hours))} minutes"
+    return f"{hours:.1f} hours" if hours >= 1 else count(max(1, round(60 * hours)), "minute")
 
 
 class Teller:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from sirl.errors import SirlError
 from sirl.experiments import reproduce
 from sirl.experiments.cells import FULL, Plan, scales_in, shown_scale
-from sirl.experiments.paper import published_row
+from sirl.experiments.paper import TASKS, published_row
 from sirl.experiments.report import (
     Rows,
     curves_rows,
@@ -42,15 +42,23 @@ class Report(NamedTuple):
 
 
 def supplement(plan: Plan, workers: int | None) -> None:
-    """Play the printed trees and vary their coefficients, unless that is done already."""
-    directory = plan.root / "supplement"
+    """Play the printed trees of the plan's tasks and vary their coefficients, where that is not done already."""
     tasks = list(dict.fromkeys(cell.task for cell in plan.cells))
+    _extend(plan, tasks, "printed", lambda missing: printed_rows(missing, plan.episodes, workers))
+    points = _FINE if plan.scale == FULL else _COARSE
     episodes = max(3, round(plan.episodes * plan.scale))
-    if not (directory / "printed.csv").exists():
-        write_files(directory, table_files([], [printed_rows(tasks, episodes, workers)]))
-    if not (directory / "coefficients.csv").exists():
-        points = _FINE if plan.scale == FULL else _COARSE
-        write_files(directory, table_files([], [coefficient_rows(tasks, points, episodes, workers)]))
+    _extend(plan, tasks, "coefficients", lambda missing: coefficient_rows(missing, points, episodes, workers))
+
+
+def _extend(plan: Plan, tasks: list[str], name: str, compute: Callable[[list[str]], Rows]) -> None:
+    """Add to a saved table what it lacks of some tasks."""
+    directory = plan.root / "supplement"
+    file = directory / f"{name}.csv"
+    before = read_rows(file) if file.exists() else []
+    found = compute([task for task in tasks if task not in {row["task"] for row in before}])
+    rows = sorted([*before, *found.as_saved()], key=lambda row: TASKS.index(row["task"]))
+    if len(rows) > len(before):
+        write_files(directory, table_files([], [found._replace(rows=[list(row.values()) for row in rows])]))
 
 
 def reproduction(out: Path, episodes: int) -> Report:

@@ -117,7 +117,7 @@ def printed_table(rows: Sequence[dict[str, str]]) -> Table:
         "The paper's printed trees",
         "They were written by nobody here, so they check simulator, action mapping, tree semantics and scoring end to "
         "end. p is that of Welch's t-test between our episodes and the paper's mean and standard deviation over 100. "
-        "Swimmer's tree is pruned and rounded in print.",
+        "Why Swimmer's falls short is not known.",
         ["tree", "episodes", "score", "paper", "p", "MACs an episode", "leaves"],
         lines,
     )
