@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help train test bench lint types format clean
+.PHONY: help train test results bench lint types format clean
 
 help:
 	@echo "make train   set up, then train InvertedPendulum-v4 until it holds 1000 on unseen episodes"
 	@echo "make test    set up, then run lint, types and every test"
+	@echo "make results set up, then compute the tables and figures of docs/results.md from results/"
 	@echo "make bench   set up, then measure speed (the better part of an hour) and put the tables into docs/performance.md"
 	@echo "make format  rewrite the source in the project's style"
 	@echo "make clean   remove the virtual environment and caches"
@@ -18,6 +19,9 @@ train: $(VENV)/.installed
 
 test: lint types
 	$(BIN)/pytest -n 2 --dist worksteal
+
+results: $(VENV)/.installed-test
+	$(BIN)/sirl reproduce --report --out results --page docs/results.md
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/run.py --out runs/bench

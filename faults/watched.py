@@ -93,7 +93,7 @@ class Watched:
 def outcome(path: Path) -> tuple[bytes, list[Any]]:
     """What must not depend on how often a run was stopped: everything but wall time."""
     history = [msgspec.structs.replace(record, seconds=0.0) for record in read_history(path)]
-    return (path / "champion.json").read_bytes(), history
+    return b"".join((path / name).read_bytes() for name in ("champion.json", "champion-training.json")), history
 
 
 def go_on(path: Path, *start: object, workers: int = 2) -> Watched:

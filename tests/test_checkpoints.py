@@ -35,7 +35,8 @@ SMALL = {
 def outcome(path):
     """What must not depend on how often a run was stopped: everything but wall time."""
     history = [msgspec.structs.replace(record, seconds=0.0) for record in read_history(path)]
-    return (Path(path) / "champion.json").read_bytes(), history
+    champions = [(Path(path) / name).read_bytes() for name in ("champion.json", "champion-training.json")]
+    return champions, history
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def stop_between_checkpoints(path):
     for _ in range(4):
         next(generations)
     generations.close()
-    return {name: (path / name).read_bytes() for name in ("history.jsonl", "champion.json")}
+    return {name: (path / name).read_bytes() for name in ("history.jsonl", "champion.json", "champion-training.json")}
 
 
 @pytest.mark.parametrize("delete", [False, True], ids=["killed before the next", "all deleted"])
@@ -116,12 +117,9 @@ def test_history_and_champion_are_never_replaced_by_less(tmp_path, whole, delete
     if delete:
         shutil.rmtree(path / "checkpoints")
     run, told = resumed(path)
-    assert told == [
-        f"{path / name} is not what the run goes on from, and is kept as {kept}."
-        for name, kept in {"history.jsonl": "history-before.jsonl", "champion.json": "champion-before.json"}.items()
-    ]
-    assert (path / "history-before.jsonl").read_bytes() == earned["history.jsonl"]
-    assert (path / "champion-before.json").read_bytes() == earned["champion.json"]
+    kept = {name: name.replace(".", "-before.") for name in earned}
+    assert told == [f"{path / name} is not what the run goes on from, and is kept as {kept[name]}." for name in earned]
+    assert all((path / kept[name]).read_bytes() == content for name, content in earned.items())
     assert len(list(run.generations())) == (5 if delete else 4)
     assert outcome(path) == outcome(whole)
 

@@ -59,7 +59,7 @@ def test_a_generation_spends_what_its_settings_say():
 
 
 def test_eldt_is_the_same_machine_without_a_collaborative_phase():
-    run = train("CartPole-v1", method="eldt", **TINY | {"collaborative_iterations": 0})
+    run = train("CartPole-v1", **TINY | {"method": "eldt", "collaborative_iterations": 0})
     assert all(r.collaborative.episodes == 0 and r.collaborative.steps == 0 for r in run.history)
 
 
@@ -77,7 +77,7 @@ def test_rounds_share_out_both_phases():
 
 
 def test_elitist_replacement_keeps_a_slot_unless_the_offspring_is_strictly_better():
-    state = State(1, np.zeros((4, 2), np.int32), np.array([1.0, 2.0, -np.inf, 3.0]), None, False)
+    state = State(1, np.zeros((4, 2), np.int32), np.array([1.0, 2.0, -np.inf, 3.0]), None, False, None)
     fitness = np.array([1.0, 2.5, -np.inf, -np.inf])
     codons, kept = _replace(state, np.ones((4, 2), np.int32), fitness, Settings())
     assert codons[:, 0].tolist() == [0, 1, 0, 0]
@@ -91,6 +91,9 @@ def test_the_papers_champion_has_the_best_training_score_of_all_generations():
     assert run.champion.origin.training_score == max(r.best for r in run.history)
     assert run.champion.origin.validation_score is None
     assert sum(r.validation.episodes for r in run.history) == 0
+    validated = train("CartPole-v1", **TINY).state
+    assert validated.trained.to_json() == run.champion.to_json()
+    assert validated.champion.origin.validation_score is not None
 
 
 def test_a_tree_that_no_file_can_hold_is_not_crowned(monkeypatch, tmp_path):

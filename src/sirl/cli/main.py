@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from sirl import __version__
-from sirl.cli import bench, evaluate, show, social_dqn, train
+from sirl.cli import bench, compare, evaluate, plot, reproduce, show, social_dqn, sweep, train
 from sirl.errors import SirlError, did_you_mean, printable
 
 _EPILOG = """\
@@ -25,6 +25,8 @@ examples:
   sirl train LunarLander-v3 --method sirl-sb --seed 1 --out runs/lander
   sirl evaluate runs/lander --episodes 1000
   sirl show paper:LunarLander
+  sirl compare runs/lander paper:LunarLander
+  sirl reproduce --scale 0.02 --runs 2
 """
 
 
@@ -74,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sirl {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, evaluate, show, social_dqn, bench):
+    for command in (train, evaluate, show, compare, plot, reproduce, sweep, social_dqn, bench):
         command.add(commands)
     return parser
 

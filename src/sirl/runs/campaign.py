@@ -106,12 +106,7 @@ def _train(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
     """Train a job to its end in this process; why that failed, or nothing."""
     out = Path(job.out)
     try:
-        make = partial(Training, job.env, **job.options | {"seed": job.seed, "workers": 1})
-        if (out / "config.toml").exists():
-            run = make()
-            run.go_on(out)
-        else:
-            run = make(out=out)
+        run = open_run(job)
         finished = run.over and _is_scored(out, episodes)
         if not finished:
             (out / "score.json").unlink(missing_ok=True)
@@ -122,6 +117,17 @@ def _train(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
     except SirlError as error:
         return f"{job.label}: {error}"
     return ""
+
+
+def open_run(job: Job) -> Training:
+    """A job's run on one worker: a new one, or that of its directory where it stands."""
+    out = Path(job.out)
+    make = partial(Training, job.env, **job.options | {"seed": job.seed, "workers": 1})
+    if not (out / "config.toml").exists():
+        return make(out=out)
+    run = make()
+    run.go_on(out)
+    return run
 
 
 def _is_scored(directory: Path, episodes: int) -> bool:

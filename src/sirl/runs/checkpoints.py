@@ -23,7 +23,7 @@ from sirl.model.task import Task
 from sirl.search.base import Search, SearchState
 from sirl.search.records import Record
 
-SCHEMA = 2
+SCHEMA = 3
 _MAGIC = b"sirl checkpoint\n"
 _KEPT = 3
 _DTYPES = ("<i4", "<i8", "<u8", "<f8", "|b1")
@@ -44,6 +44,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """What is the search's own."""
     champion: bytes
     """The champion's model file; empty if there is none."""
+    trained: bytes
+    """The same for who has the best training score."""
     history: list[Record]
 
 
@@ -115,8 +117,11 @@ class Checkpoints:
     def _read(self, path: Path, search: Search[Any], task: Task) -> Loaded:
         payload = _payload(path)
         head = msgspec.msgpack.decode(payload, type=_Head)
-        if head.schema > SCHEMA:
-            raise SirlError(f"{path} has schema {head.schema}, newer than {SCHEMA}: install a newer sirl.")
+        if head.schema != SCHEMA:
+            raise SirlError(
+                f"{path} has schema {head.schema}, and this sirl reads {SCHEMA}: install the sirl that wrote it, or "
+                "train again in another directory."
+            )
         if head.config != self._config:
             raise SirlError(f"{path} belongs to a run with other settings: restore the run's own config.toml.")
         checkpoint = msgspec.msgpack.decode(payload, type=Checkpoint)
@@ -138,7 +143,8 @@ class Checkpoints:
             generation=state.generation,
             solved=state.solved,
             arrays={name: _Array.of(array) for name, array in search.arrays(state).items()},
-            champion=b"" if state.champion is None else state.champion.to_json(),
+            champion=_to_json(state.champion),
+            trained=_to_json(state.trained),
             history=history,
         )
         payload = msgspec.msgpack.encode(checkpoint)
@@ -175,10 +181,14 @@ def _to_state(checkpoint: Checkpoint, search: Search[Any], task: Task) -> Search
     """The state that a checkpoint holds; raises for one that no run comes to: the kernels trust their arrays."""
     if checkpoint.generation != len(checkpoint.history):
         raise ValueError("its history is incomplete")
-    champion = _to_champion(checkpoint.champion, task)
+    champion, trained = (_to_champion(content, task) for content in (checkpoint.champion, checkpoint.trained))
     arrays = {name: array.array() for name, array in checkpoint.arrays.items()}
-    state: SearchState = search.restore(checkpoint.generation, arrays, champion, checkpoint.solved)
+    state: SearchState = search.restore(checkpoint.generation, arrays, champion, checkpoint.solved, trained)
     return state
+
+
+def _to_json(policy: Policy | None) -> bytes:
+    return b"" if policy is None else policy.to_json()
 
 
 def _to_champion(content: bytes, task: Task) -> Policy | None:

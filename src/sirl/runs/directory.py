@@ -1,4 +1,6 @@
-"""The run directory: what was asked (config.toml), what happened (history.jsonl, log.txt), and the champion.
+"""The run directory: what was asked (config.toml), what happened (history.jsonl, log.txt), and the champions.
+
+champion.json is the champion, champion-training.json who has the best training score, as the paper crowns.
 
 Files are written whole or not at all, and a history line is flushed as soon as its generation ends, so
 that whatever stops a run, what it has earned so far can be read. One process at a time works in a directory.
@@ -72,6 +74,7 @@ class RunDirectory:
     def __init__(self, path: Path):
         self.path = path
         self.champion = path / "champion.json"
+        self.trained = path / "champion-training.json"
         self.history = path / "history.jsonl"
         self.score = path / "score.json"
         self.log = path / "log.txt"
@@ -124,18 +127,22 @@ class RunDirectory:
         with writable(self.history):
             append(self.history, msgspec.json.encode(record) + b"\n")
 
-    def agree(self, champion: Policy | None, history: list[Record]) -> list[str]:
-        """Let champion and history be those that a run goes on from.
+    def agree(self, champion: Policy | None, trained: Policy | None, history: list[Record]) -> list[str]:
+        """Let champions and history be those that a run goes on from.
 
         What is there and is more, or something else, is kept under another name; a sentence for each.
         """
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in history)
-        best = b"" if champion is None else champion.to_json()
+        best, paper = (b"" if policy is None else policy.to_json() for policy in (champion, trained))
         kept = []
-        for path, content in ((self.history, lines), (self.champion, best)):
+        for path, content, now in (
+            (self.history, lines, champion),
+            (self.champion, best, champion),
+            (self.trained, paper, trained),
+        ):
             with writable(path):
                 before = _content(path)
-                if before is not None and not content.startswith(before) and not _is_earlier(before, champion):
+                if before is not None and not content.startswith(before) and not _is_earlier(before, now):
                     told = set_aside(path, "before").name
                     kept.append(f"{path} is not what the run goes on from, and is kept as {told}.")
                 if content and content != before:
@@ -146,6 +153,11 @@ class RunDirectory:
         """Keep a new champion."""
         with writable(self.champion):
             policy.save(self.champion)
+
+    def crown_trained(self, policy: Policy) -> None:
+        """Keep who has the best training score now."""
+        with writable(self.trained):
+            policy.save(self.trained)
 
     def keep_score(self, score: Score) -> None:
         """Write what the champion scores on unseen episodes."""

@@ -20,6 +20,8 @@ from sirl import __version__
 from sirl.config import Method, preset_settings
 from sirl.engine import Engine, check_engine, make_engine
 from sirl.errors import EnvironmentFailure, SirlError
+from sirl.figures.drawing import Drawing
+from sirl.figures.plots import draw_curves
 from sirl.model.policy import Policy
 from sirl.options import FREE_AT_RESUME, split
 from sirl.rollout.arena import Arena
@@ -27,6 +29,7 @@ from sirl.rollout.recipe import ArenaRecipe
 from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import Config, RunDirectory, Score, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
+from sirl.runs.history import History
 from sirl.search.base import Search, SearchState
 from sirl.search.evolution import Evolution
 from sirl.search.laws import LawProblem, Laws
@@ -86,7 +89,7 @@ class Training:
             versions=versions(),
         )
         self.state: SearchState = self.search.first_state()
-        self.history: list[Record] = []
+        self.history = History()
         self._checkpointed = -math.inf  # the first generation is kept at once, whatever the minutes
         self.directory = None if options.out is None else RunDirectory.create(options.out, self.config)
         if self.directory is not None:
@@ -150,8 +153,8 @@ class Training:
             kept.set_damaged_aside()
         self.directory, self._checkpoints = directory, kept
         if loaded is not None:
-            self.state, self.history = loaded
-        for text in damaged + directory.agree(self.state.champion, self.history):
+            self.state, self.history = loaded.state, History(loaded.history)
+        for text in damaged + directory.agree(self.state.champion, self.state.trained, self.history):
             warnings.warn(text, stacklevel=2)
         directory.configure(self.config)
 
@@ -186,6 +189,8 @@ class Training:
             self._checkpoint(self.directory)  # first, so that champion and history are never ahead of what can go on
             if self.state.champion is not before.champion:
                 self.directory.crown(self.champion)
+            if self.state.trained is not None and self.state.trained is not before.trained:
+                self.directory.crown_trained(self.state.trained)
             self.directory.add(record)
             if record.broke:
                 who = ", ".join(map(str, record.broke))
@@ -213,6 +218,12 @@ class Training:
         if self.state.champion is None:
             raise SirlError("there is no champion yet: a generation must end first, with a tree that validates.")
         return self.state.champion
+
+    def plot(self) -> Drawing:
+        """Its curves so far: a notebook shows them, ``save(path)`` keeps them as SVG and PNG."""
+        if not self.history:
+            raise SirlError("there is nothing to draw yet: a generation must end first.")
+        return draw_curves(self.history.curve(self.config.env, self.config.method))
 
     def score(self, episodes: int = 100) -> Evaluation:
         """The champion on unseen episodes of the task as it was trained on; kept in the run directory."""

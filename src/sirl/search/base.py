@@ -28,6 +28,11 @@ class SearchState(Protocol):
         """The champion has held what was asked for."""
         ...
 
+    @property
+    def trained(self) -> Policy | None:
+        """Who has the best training score so far, which is the paper's champion; None where a search has none."""
+        ...
+
 
 State = TypeVar("State", bound=SearchState)
 
@@ -52,9 +57,16 @@ class Search(Protocol[State]):
         ...
 
     def arrays(self, state: State) -> dict[str, Any]:
-        """What a checkpoint keeps of a state besides generation, champion and whether it is solved: arrays by name."""
+        """What a checkpoint keeps of a state besides champions, generation and whether it is solved: arrays by name."""
         ...
 
-    def restore(self, generation: int, arrays: dict[str, Any], champion: Policy | None, solved: bool) -> State:
+    def restore(
+        self,
+        generation: int,
+        arrays: dict[str, Any],
+        champion: Policy | None,
+        solved: bool,
+        trained: Policy | None,
+    ) -> State:
         """The state again; raises ValueError or KeyError for one that no run of this search comes to."""
         ...

@@ -41,6 +41,15 @@ class Asked(Protocol):
         ...
 
 
+def best_trained(reigning: Policy | None, evaluated: Evaluated, problem: Problem, generation: int) -> Policy | None:
+    """Who has the best training score of all generations so far: the paper's champion."""
+    scores = evaluated.fitness[evaluated.valid]
+    if reigning is not None and scores.max() <= _training_score(reigning):
+        return reigning
+    best = _candidate(evaluated, int(scores.argmax()), generation, problem)
+    return best if best.tree.depth <= DEEPEST else reigning
+
+
 def crown(
     champion: Policy | None, evaluated: Evaluated, problem: Problem, generation: int, engine: Engine[Arena]
 ) -> tuple[Policy | None, Floats, Cost]:
@@ -49,15 +58,11 @@ def crown(
     Also the fitness that the next generation is to go by, which a validation may correct.
     """
     settings, fitness = problem.settings, evaluated.fitness
-    scores = fitness[evaluated.valid]
-    n = 1 if settings.crowning == "training" else settings.candidates
-    order = np.argsort(-scores, kind="stable")[: min(n, np.isfinite(scores).sum())]
-    candidates = [_candidate(evaluated, int(tree), generation, problem) for tree in order]
     if settings.crowning == "training":
-        best = candidates[0]
-        if champion is None or _training_score(best) > _training_score(champion):
-            champion = best if best.tree.depth <= DEEPEST else champion
-        return champion, fitness, Cost()
+        return best_trained(champion, evaluated, problem, generation), fitness, Cost()
+    scores = fitness[evaluated.valid]
+    order = np.argsort(-scores, kind="stable")[: min(settings.candidates, np.isfinite(scores).sum())]
+    candidates = [_candidate(evaluated, int(tree), generation, problem) for tree in order]
     contenders = candidates if champion is None else [champion, *candidates]
     seeds = fresh_seeds(problem, Stream.VALIDATION, generation, settings.validation_episodes)
     played = play_all([c.tree for c in contenders], seeds, problem.task.env, engine)

@@ -16,7 +16,7 @@ from sirl.engine import Engine
 from sirl.keys import Stream, root
 from sirl.model.policy import Policy
 from sirl.rollout.arena import Arena
-from sirl.search.champion import confirm, crown
+from sirl.search.champion import best_trained, confirm, crown
 from sirl.search.genome import Codons, crossover, first_population, mutate, tournament_winners
 from sirl.search.population import Problem, evaluate_all
 from sirl.search.records import Record, Standing
@@ -35,13 +35,15 @@ class State(NamedTuple):
     champion: Policy | None
     solved: bool
     """The champion has held ``stop_at`` on fresh episodes."""
+    trained: Policy | None
+    """Who has the best training score so far: the paper's champion."""
 
 
 def first_state(problem: Problem) -> State:
     """Before the first generation."""
     nobody = np.full(problem.settings.population, -np.inf)
     codons = first_population(problem.settings, root(problem.seed, Stream.FIRST_GENOTYPES, 0))
-    return State(0, codons, nobody, None, False)
+    return State(0, codons, nobody, None, False, None)
 
 
 def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tuple[State, Record]:
@@ -51,6 +53,7 @@ def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tu
     everyone = np.concatenate([offspring, state.codons]) if again else offspring
     evaluated = evaluate_all(everyone, problem, state.generation, engine)
     champion, proven, validation = crown(state.champion, evaluated, problem, state.generation, engine)
+    trained = best_trained(state.trained, evaluated, problem, state.generation)
     codons, fitness = _replace(state, offspring, proven, problem.settings)
     solved, confirmation = confirm(champion, problem, state.generation, engine)
     scores = evaluated.fitness[np.isfinite(evaluated.fitness)]
@@ -66,7 +69,7 @@ def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tu
         champion=None if champion is None else Standing.of(champion),
         broke=evaluated.valid[np.isneginf(evaluated.fitness[evaluated.valid])].tolist(),
     )
-    return State(state.generation + 1, codons, fitness, champion, solved), record
+    return State(state.generation + 1, codons, fitness, champion, solved, trained), record
 
 
 def _vary(state: State, problem: Problem) -> Codons:
@@ -123,7 +126,14 @@ class Evolution(NamedTuple):
         """See `Search.arrays`."""
         return {"codons": state.codons, "fitness": state.fitness}
 
-    def restore(self, generation: int, arrays: dict[str, Any], champion: Policy | None, solved: bool) -> State:
+    def restore(
+        self,
+        generation: int,
+        arrays: dict[str, Any],
+        champion: Policy | None,
+        solved: bool,
+        trained: Policy | None,
+    ) -> State:
         """See `Search.restore`."""
         codons, fitness, settings = arrays["codons"], arrays["fitness"], self.problem.settings
         if codons.shape != (settings.population, settings.genotype_length):
@@ -132,4 +142,4 @@ class Evolution(NamedTuple):
             raise ValueError("its population is incomplete")
         if codons.dtype != np.int32 or codons.min() < 0 or codons.max() >= settings.codon_limit:
             raise ValueError("its codons are out of range")
-        return State(generation, codons, fitness, champion, solved)
+        return State(generation, codons, fitness, champion, solved, trained)

@@ -72,6 +72,10 @@ class State(NamedTuple):
         """The best policy so far."""
         return self.crown.champion
 
+    @property
+    def trained(self) -> None:
+        """See `SearchState.trained`: nobody is crowned by training scores here."""
+
 
 class Laws(NamedTuple):
     """The search as :class:`~sirl.runs.training.Training` drives it."""
@@ -134,7 +138,14 @@ class Laws(NamedTuple):
             kept |= {f"{contender.number} {name}": a for name, a in contender.distribution._asdict().items()}
         return kept
 
-    def restore(self, generation: int, arrays: dict[str, Any], champion: Policy | None, solved: bool) -> State:
+    def restore(
+        self,
+        generation: int,
+        arrays: dict[str, Any],
+        champion: Policy | None,
+        solved: bool,
+        trained: Policy | None,  # noqa: ARG002
+    ) -> State:
         """See `Search.restore`."""
         contenders = []
         for number, n_leaves in arrays["contenders"].tolist():

@@ -1,0 +1,110 @@
+"""What ``sirl reproduce`` and ``sirl sweep`` share: their options, what they say beforehand, and their progress."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from sirl.cli.printing import count
+
+if TYPE_CHECKING:
+    from sirl.experiments.cells import Plan
+    from sirl.experiments.work import Progress
+
+_PLAIN_SECONDS = 60.0
+"""Between two lines where no one looks on."""
+
+
+def add_options(parser: Any, runs: int) -> None:
+    """How much to run, and where."""
+    parser.add_argument(
+        "--runs",
+        default=str(runs),
+        metavar="N",
+        help=f"independent runs a cell, or a part of them such as 5-9 [{runs}]",
+    )
+    parser.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        metavar="F",
+        help="shrink population, generations and collaborative episodes by this factor [1]",
+    )
+    parser.add_argument("--episodes", type=int, default=100, metavar="N", help="unseen ones for each champion [100]")
+    parser.add_argument("--workers", type=int, metavar="N", help="runs at the same time [all cores]")
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="where the runs are trained [local]"
+    )
+    parser.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster")
+
+
+def fill_cells(plan: Plan, options: Namespace) -> list[str]:
+    """Say what it will cost, train what is missing, and say what failed."""
+    from sirl.config import checked
+    from sirl.experiments.work import Place, fill
+    from sirl.options import Workers
+    from sirl.simulators.environments import usable_cores
+
+    workers = checked("workers", options.workers, Workers) or usable_cores()
+    announce(plan, workers)
+    failures = fill(plan, Place(workers, options.engine, options.address), Teller())
+    for text in failures:
+        print(f"sirl: failed: {text}", file=sys.stderr)
+    return failures
+
+
+def announce(plan: Plan, workers: int) -> None:
+    """What is there, and what the rest will cost."""
+    from sirl.experiments.cells import shown_scale
+    from sirl.experiments.cost import remaining
+
+    cost = remaining(plan)
+    total = len(plan.cells) * len(plan.runs)
+    print(f"{count(total, 'run')} in {count(len(plan.cells), 'cell')} at {shown_scale(plan.scale)} → {plan.root}")
+    if not cost.runs:
+        print("all of them are finished", flush=True)
+        return
+    hours = cost.hours / min(workers, cost.runs)
+    rest = f", not counting {', '.join(cost.unknown)}, which can't be told beforehand" if cost.unknown else ""
+    print(
+        f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes, about {cost.steps:.1e} steps and "
+        f"{_hours(hours)} on {count(workers, 'worker')}{rest}; then up to {4 * plan.episodes * cost.runs:,} unseen "
+        "episodes: two champions a run, whole and pruned",
+        flush=True,
+    )
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f} hours" if hours >= 1 else count(max(1, round(60 * hours)), "minute")
+
+
+class Teller:
+    """Prints where an experiment stands: one line that changes on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._first: Progress | None = None
+        self._last = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell it, if it is time to."""
+        from sirl.cli.progress import duration
+
+        now = time.monotonic()
+        self._first = self._first or progress
+        over = progress.runs_done + progress.failed >= progress.runs
+        done = progress.generations_done - self._first.generations_done
+        left = progress.generations - progress.generations_done
+        text = (
+            f"{progress.runs_done}/{progress.runs} runs, {progress.generations_done:,}/{progress.generations:,} "
+            f"generations, {duration(now - self._start)}"
+        )
+        text += f", {progress.failed} failed" if progress.failed else ""
+        text += f", about {duration(left * (now - self._start) / done)} left" if done and left else ""
+        if sys.stdout.isatty():
+            print(f"\r\033[K{text}", end="\n" if over else "", flush=True)
+        elif over or now - self._last >= _PLAIN_SECONDS:
+            self._last = now
+            print(text, flush=True)

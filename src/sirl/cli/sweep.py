@@ -1,0 +1,50 @@
+"""``sirl sweep``: a study of one setting, from training to statistics."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from sirl.cli.experiment import add_options, fill_cells
+
+
+def add(commands: Any) -> None:
+    """What can be asked."""
+    parser = commands.add_parser(
+        "sweep",
+        help="a study of one setting: episodes alone or together, voting rules",
+        description="Train a task in several ways that differ in one thing, and compare them. budget: how one budget "
+        "is shared between episodes alone (e_i) and together (e_c). voting: random, majority, leader, weighted.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("study", metavar="STUDY", help="budget or voting")
+    parser.add_argument("--env", default="InvertedPendulum-v4", metavar="ENV", help="the task [InvertedPendulum-v4]")
+    add_options(parser, 10)
+    parser.add_argument("--out", metavar="DIR", help="where it all goes [runs/sweep-STUDY-ENV]")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Train what is missing, then report."""
+    from sirl.config import checked
+    from sirl.experiments.cells import Plan, checked_scale, parse_runs
+    from sirl.experiments.pages import draw_study, study_report, write_figures, write_tables
+    from sirl.experiments.sweep import study
+    from sirl.experiments.tables import markdown
+    from sirl.figures.drawing import style
+    from sirl.options import Episodes
+
+    asked = study(options.study, options.env)
+    out = Path(options.out or f"runs/sweep-{options.study}-{options.env}")
+    episodes = checked("episodes", options.episodes, Episodes)
+    plan = Plan(out, checked_scale(options.scale), asked.cells, parse_runs(options.runs), episodes)
+    with style():  # says at once if there is nothing to draw with
+        failures = fill_cells(plan, options)
+        report = study_report(asked, plan)
+        write_tables(out, report)
+        write_figures(out, draw_study(out, asked.title))
+    for table in report.tables[:2]:
+        print(f"\n{markdown(table)}", end="")
+    print(f"\nsaved in {out}/tables, {out}/figures and {out}/report.md")
+    return 1 if failures else 0

@@ -1,0 +1,116 @@
+"""What an experiment consists of: cells, each a task and a way to train, with several independent runs.
+
+A run lives in ``OUT/scale-F/TASK/LABEL/NUMBER``, so experiments of several scales, and the shares of several machines,
+are merged by copying directories together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sirl.config import Method, Settings, preset_settings
+from sirl.errors import SirlError
+from sirl.options import SimulatorName
+from sirl.runs.campaign import Job
+
+FULL = 1.0
+SCALED = ("population", "generations", "collaborative_copies", "collaborative_iterations", "individual_episodes")
+"""Settings that say how large a run is."""
+_MOST_RUNS = 1000
+
+
+class Cell(NamedTuple):
+    """A task, and a way to train on it."""
+
+    task: str
+    label: str
+    """Of this way among the others; a directory's name."""
+    method: Method
+    changes: Mapping[str, Any] = MappingProxyType({})
+    """Settings over the method's on this task."""
+    first_seed: int = 0
+    """Of run 0. Cells that are compared have seeds of their own: they would otherwise share first populations."""
+    simulator: SimulatorName = "auto"
+
+    def settings(self, scale: float) -> Settings:
+        """What a run of this cell does at a scale."""
+        return scaled(preset_settings(self.task, self.method).replace(**self.changes), scale)
+
+
+class Plan(NamedTuple):
+    """Cells to fill, with which runs, at which scale, and where."""
+
+    out: Path
+    scale: float
+    cells: list[Cell]
+    runs: Sequence[int]
+    episodes: int
+    """Unseen ones for each champion."""
+
+    @property
+    def root(self) -> Path:
+        """Where the cells of this scale are."""
+        return self.out / f"scale-{self.scale:g}"
+
+    def directory(self, cell: Cell, run: int) -> Path:
+        """Of one run."""
+        return self.root / cell.task / cell.label / str(run)
+
+    def job(self, cell: Cell, run: int) -> Job:
+        """What trains one run."""
+        settings = cell.settings(self.scale)
+        options = {name: getattr(settings, name) for name in (*SCALED, "candidates", *cell.changes)}
+        how = {"method": cell.method, "simulator": cell.simulator}
+        return Job(cell.task, cell.first_seed + run, str(self.directory(cell, run)), how | options)
+
+
+def scaled(settings: Settings, scale: float) -> Settings:
+    """Population, generations and collaborative episodes, all at once by one factor; at least what a run needs."""
+    if scale == FULL:
+        return settings
+    population = max(4, round(settings.population * scale))
+    iterations = settings.collaborative_iterations
+    return settings.replace(
+        population=population,
+        generations=max(2, round(settings.generations * scale)),
+        collaborative_iterations=max(1, round(iterations * scale)) if iterations else 0,
+        candidates=min(settings.candidates, population),
+    )
+
+
+def checked_scale(scale: float) -> float:
+    """A scale, if it is one."""
+    if not 0 < scale <= FULL:
+        raise SirlError(f"scale = {scale:g} is not allowed: give a number above 0, up to 1 for the paper's size.")
+    return scale
+
+
+def shown_scale(scale: float) -> str:
+    """A scale in words, for every output."""
+    return "the paper's size" if scale == FULL else f"scale {scale:g} of the paper's size"
+
+
+def parse_runs(text: str) -> range:
+    """``10`` is runs 0 to 9, ``5-9`` is runs 5 to 9."""
+    first, dash, last = text.partition("-")
+    try:
+        runs = range(int(first), int(last) + 1) if dash else range(int(first))
+    except ValueError:
+        runs = range(0)
+    if not runs or runs[-1] >= _MOST_RUNS:
+        raise SirlError(f"runs = {text!r} is not allowed: give a number such as 10, or a part such as 5-9.")
+    return runs
+
+
+def scales_in(out: Path) -> list[float]:
+    """Which scales a directory holds runs of, the largest first."""
+    found = []
+    for path in out.glob("scale-*"):
+        try:
+            found.append(checked_scale(float(path.name.removeprefix("scale-"))))
+        except ValueError:
+            raise SirlError(f"{path} is not named after a scale, such as scale-0.1: rename or remove it.") from None
+    return sorted(found, reverse=True)

@@ -1,0 +1,49 @@
+"""Figures of any runs: curves by generation, and box plots where their champions have played unseen episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sirl.errors import SirlError
+from sirl.experiments.cells import FULL
+from sirl.experiments.compare import gather
+from sirl.experiments.played import CROWNINGS, read_unseen
+from sirl.experiments.report import curves
+from sirl.figures.drawing import Drawing
+from sirl.figures.plots import draw_boxes, draw_curves
+from sirl.runs.directory import read_config, read_history, read_score
+
+
+def draw_runs(models: Sequence[str]) -> dict[str, Drawing]:
+    """The figures by name: curves, and boxes if all runs have a score."""
+    contenders = gather(models)
+    groups, boxes = [], []
+    for one in contenders:
+        if not one.directories:
+            raise SirlError(f"{one.label} is no run and has no history to draw: give run directories.")
+        task = read_config(one.directories[0]).env
+        histories = [read_history(path) for path in one.directories]
+        if empty := [path for path, history in zip(one.directories, histories, strict=True) if not history]:
+            raise SirlError(f"{empty[0]} has no generation in its history yet: train it first.")
+        groups.append((task, FULL, one.label, histories))
+        boxes += [row for path in one.directories for row in _box_rows(path, task, one.label)]
+    found = {"curves": draw_curves(curves(groups).as_saved())}
+    scored = {row["label"] for row in boxes}
+    if scored == {one.label for one in contenders}:
+        found["boxes"] = draw_boxes(boxes)
+    return found
+
+
+def _box_rows(directory: Path, task: str, label: str) -> list[dict[str, str]]:
+    """What a run's champions score, as far as they have played."""
+    unseen = read_unseen(directory)
+    if unseen is not None:
+        means = {crowning: float(np.mean(unseen.of(crowning).whole.returns)) for crowning in CROWNINGS}
+    elif (directory / "score.json").exists():
+        means = {"validation": read_score(directory).mean}
+    else:
+        means = {}
+    return [{"task": task, "label": label, "crowning": how, "mean": str(mean)} for how, mean in means.items()]

@@ -1,0 +1,150 @@
+"""From results to files: the tables, figures and page of the reproduction, and of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sirl.errors import SirlError
+from sirl.experiments import reproduce
+from sirl.experiments.cells import FULL, Plan, scales_in, shown_scale
+from sirl.experiments.paper import TASKS, published_row
+from sirl.experiments.report import (
+    Rows,
+    curves_rows,
+    runs_rows,
+    scale_sentence,
+    scores_table,
+    significance_table,
+    sizes_table,
+)
+from sirl.experiments.results import Filled, read_all
+from sirl.experiments.supplement import coefficient_rows, printed_rows, printed_table
+from sirl.experiments.sweep import Study
+from sirl.experiments.tables import Table, read_rows
+from sirl.experiments.writing import page, put, relative, save_figures, table_files, write_files
+from sirl.figures.drawing import Drawing
+from sirl.figures.plots import draw_boxes, draw_budgets, draw_coefficients, draw_curves
+
+_FINE, _COARSE = 41, 9
+"""Values of a coefficient, at the paper's size and at any smaller one."""
+
+
+class Report(NamedTuple):
+    """What an experiment has to show, before anything is drawn."""
+
+    heading: str
+    tables: list[Table]
+    rows: list[Rows]
+    figures: dict[str, str]
+    """Captions by name."""
+
+
+def supplement(plan: Plan, workers: int | None) -> None:
+    """Play the printed trees of the plan's tasks and vary their coefficients, where that is not done already."""
+    tasks = list(dict.fromkeys(cell.task for cell in plan.cells))
+    _extend(plan, tasks, "printed", lambda missing: printed_rows(missing, plan.episodes, workers))
+    points = _FINE if plan.scale == FULL else _COARSE
+    episodes = max(3, round(plan.episodes * plan.scale))
+    _extend(plan, tasks, "coefficients", lambda missing: coefficient_rows(missing, points, episodes, workers))
+
+
+def _extend(plan: Plan, tasks: list[str], name: str, compute: Callable[[list[str]], Rows]) -> None:
+    """Add to a saved table what it lacks of some tasks."""
+    directory = plan.root / "supplement"
+    file = directory / f"{name}.csv"
+    before = read_rows(file) if file.exists() else []
+    found = compute([task for task in tasks if task not in {row["task"] for row in before}])
+    rows = sorted([*before, *found.as_saved()], key=lambda row: TASKS.index(row["task"]))
+    if len(rows) > len(before):
+        write_files(directory, table_files([], [found._replace(rows=[list(row.values()) for row in rows])]))
+
+
+def reproduction(out: Path, episodes: int) -> Report:
+    """The paper's experiments as far as a directory has them, at every scale that is there."""
+    filled = reproduce.read_scales(out, episodes)
+    if not filled:
+        raise SirlError(f"{out} has no finished run yet: start some with `sirl reproduce --out {out}`.")
+    figures: dict[str, str] = {}
+    for scale in dict.fromkeys(sorted((one.scale for one in filled), reverse=True)):
+        at = shown_scale(scale)
+        figures |= {
+            f"curves-{scale:g}": f"Best training score so far, mean and 95 % interval, at {at}.",
+            f"validated-{scale:g}": f"The champion's score on fresh episodes, mean and 95 % interval, at {at}.",
+            f"boxes-{scale:g}": f"Scores of the champions of all runs on unseen episodes, at {at}.",
+            f"budgets-{scale:g}": f"Episodes of training, at {at}.",
+        }
+    printed = _supplement_rows(out, "printed")
+    if _supplement_rows(out, "coefficients"):
+        figures["coefficients"] = "Return of the printed trees as one coefficient varies; dashed: the printed value."
+    tables = [*reproduce.tables(filled), *([printed_table(printed)] if printed else [])]
+    return Report(scale_sentence(filled), tables, [runs_rows(filled), curves_rows(filled)], figures)
+
+
+def draw_reproduction(out: Path) -> dict[str, Drawing]:
+    """Every figure of the reproduction, from the saved tables."""
+    runs, curves = (read_rows(out / "tables" / f"{name}.csv") for name in ("runs", "curves"))
+    found: dict[str, Drawing] = {}
+    for scale in dict.fromkeys(row["scale"] for row in runs):
+        own, lines = ([row for row in rows if row["scale"] == scale] for rows in (runs, curves))
+        at = shown_scale(float(scale))
+        paper = {
+            (task, label): row
+            for task, label in dict.fromkeys((row["task"], row["label"]) for row in own)
+            if (row := published_row(task, label))
+        }
+        found |= {
+            f"curves-{scale}": draw_curves(lines, ["best"], at),
+            f"validated-{scale}": draw_curves(lines, ["validated"], at),
+            f"boxes-{scale}": draw_boxes(own, at, {key: row.mean for key, row in paper.items()}),
+            f"budgets-{scale}": draw_budgets(own, {key: row.episodes or 0 for key, row in paper.items()}, at),
+        }
+    if rows := _supplement_rows(out, "coefficients"):
+        found["coefficients"] = draw_coefficients(rows)
+    return found
+
+
+def _supplement_rows(out: Path, name: str) -> list[dict[str, str]]:
+    """Of the largest scale that has them."""
+    files = [out / f"scale-{scale:g}" / "supplement" / f"{name}.csv" for scale in scales_in(out)]
+    return next((read_rows(file) for file in files if file.exists()), [])
+
+
+def study_report(study: Study, plan: Plan) -> Report:
+    """What a study has found."""
+    filled: Sequence[Filled] = read_all(plan)
+    if not filled:
+        raise SirlError(f"{plan.root} has no finished run of this study yet: see what failed above.")
+    at = shown_scale(plan.scale)
+    figures = {"boxes": f"{study.title}: scores of the champions of all runs, at {at}."}
+    figures["curves"] = f"{study.title}: by generation, mean and 95 % interval, at {at}."
+    tables = [scores_table(filled), significance_table(filled), sizes_table(filled)]
+    heading = f"## {study.title}\n\n{study.question} {scale_sentence(filled)}"
+    return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures)
+
+
+def draw_study(out: Path, title: str) -> dict[str, Drawing]:
+    """The figures of a study, from the saved tables."""
+    runs, curves = (read_rows(out / "tables" / f"{name}.csv") for name in ("runs", "curves"))
+    return {"boxes": draw_boxes(runs, title), "curves": draw_curves(curves, title=title)}
+
+
+def write_tables(out: Path, report: Report, show_in: Path | None = None, mark: str = "reproduce") -> list[Path]:
+    """Write the tables and the page of an experiment; also into a page of docs. Which pages were written."""
+    write_files(out / "tables", table_files(report.tables, report.rows))
+    write_files(out, {"report.md": page_text(report, "figures")})
+    if show_in is None:
+        return [out / "report.md"]
+    put(page_text(report, relative(out / "figures", show_in)), show_in, mark)
+    return [out / "report.md", show_in]
+
+
+def page_text(report: Report, figures_at: str) -> str:
+    """The page of an experiment, with its figures in some directory."""
+    return page(report.heading, report.tables, report.figures, figures_at)
+
+
+def write_figures(out: Path, drawings: dict[str, Drawing]) -> None:
+    """Write the figures of an experiment."""
+    save_figures(out / "figures", drawings)

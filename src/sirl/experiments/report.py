@@ -1,0 +1,223 @@
+"""The tables that any experiment has: every run, curves by generation, scores by cell, and tests between cells.
+
+Functions from results to rows; nothing is drawn or written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sirl.arrays import Floats
+from sirl.experiments.cells import shown_scale
+from sirl.experiments.played import CROWNINGS
+from sirl.experiments.results import Filled
+from sirl.experiments.statistics import Comparison, compare, mean_interval, summarize
+from sirl.experiments.tables import Table, comma_separated, interval, number, parse_rows, power, probability, spread
+from sirl.search.records import Record
+
+SEED = 0
+"""Of the bootstrap."""
+HOW = {"training": "by training score, the paper's way", "validation": "validated on fresh episodes"}
+_SHORT = {"training": "paper's", "validation": "validated"}
+
+
+class Rows(NamedTuple):
+    """A table of plain numbers, for other programs and for figures."""
+
+    name: str
+    columns: list[str]
+    rows: list[list[Any]]
+
+    def as_saved(self) -> list[dict[str, str]]:
+        """The rows as they are read from the saved table."""
+        return parse_rows(comma_separated(self.columns, self.rows))
+
+
+def runs_rows(filled: Sequence[Filled]) -> Rows:
+    """Every champion of every run."""
+    columns = ["task", "scale", "label", "run", "crowning", "mean", "std", "worst", "best", "episodes", "steps"]
+    columns += ["seconds", "macs", "length", "splits", "leaves", "depth", "weights", "found_in_generation"]
+    rows = [
+        _champion_row(one, index, crowning)
+        for one in filled
+        for index in range(len(one.results))
+        for crowning in CROWNINGS
+    ]
+    return Rows("runs", columns, rows)
+
+
+def _champion_row(one: Filled, index: int, crowning: str) -> list[Any]:
+    result = one.results[index]
+    played = result.played(crowning)
+    returns = np.array(played.returns)
+    policy = result.champion(crowning)
+    return [
+        one.cell.task,
+        float(one.scale),
+        one.cell.label,
+        result.run,
+        crowning,
+        float(returns.mean()),
+        float(returns.std(ddof=1)) if len(returns) > 1 else 0.0,
+        float(returns.min()),
+        float(returns.max()),
+        result.episodes,
+        sum(record.steps for record in result.history),
+        sum(record.seconds for record in result.history),
+        float(np.mean(played.macs)),
+        float(np.mean(played.lengths)),
+        *result.size(crowning),
+        (policy.origin.generation or 0) + 1,
+    ]
+
+
+def curves_rows(filled: Sequence[Filled]) -> Rows:
+    """By generation: the best training score so far and the champion's validated score, means with 95 % intervals."""
+    return curves(
+        [(one.cell.task, one.scale, one.cell.label, [result.history for result in one.results]) for one in filled]
+    )
+
+
+def curves(groups: Sequence[tuple[str, float, str, Sequence[Sequence[Record]]]]) -> Rows:
+    """The same of any runs: task, scale, label and histories of each group; a run that ended keeps its last values."""
+    columns = "task scale label generation n episodes best best_low best_high validated validated_low validated_high"
+    rows: list[list[Any]] = []
+    for task, scale, label, histories in groups:
+        longest = max(map(len, histories))
+        held = [[history[min(g, len(history) - 1)] for g in range(longest)] for history in histories]
+        best = np.maximum.accumulate([[r.best for r in history] for history in held], axis=1)
+        validated = np.array([[_validated(r.champion) for r in history] for history in held])
+        spent = [np.cumsum([r.episodes for r in history]) for history in histories]
+        for g in range(longest):
+            episodes = float(np.mean([own[min(g, len(own) - 1)] for own in spent]))
+            bands = [*_band(best[:, g]), *_band(validated[:, g])]
+            rows.append([task, float(scale), label, g + 1, len(histories), episodes, *bands])
+    return Rows("curves", columns.split(), rows)
+
+
+def _validated(standing: Any) -> float:
+    return np.nan if standing is None or standing.validation_score is None else float(standing.validation_score)
+
+
+def _band(values: Floats) -> list[float]:
+    """Mean of a generation over runs (n_runs,), and its 95 % interval; of one run the interval is the value."""
+    mean = float(values.mean())
+    return [mean, *(mean_interval(values) if len(values) > 1 else (mean, mean))]
+
+
+def scores_table(filled: Sequence[Filled], goals: dict[tuple[str, str], str] | None = None) -> Table:
+    """Scores of each cell over its runs, for both ways to crown; ``goals`` is the paper's best by task and label."""
+    generator = np.random.default_rng(SEED)
+    rows = []
+    for one in filled:
+        for crowning in CROWNINGS:
+            found = summarize(one.scores(crowning), generator)
+            row = [
+                *(one.cell.task, one.cell.label, f"{one.scale:g}", str(found.n), _SHORT[crowning], number(found.best)),
+                *(number(found.median), spread(found.mean, found.std), interval(found.interval)),
+                f"{number(found.iqm)} ({interval(found.iqm_interval)})",
+            ]
+            rows.append(row + ([goals.get((one.cell.task, one.cell.label), "–")] if goals is not None else []))
+    columns = [
+        "task",
+        "method",
+        "scale",
+        "runs",
+        "champion",
+        "best",
+        "median",
+        "mean ± std",
+        "95 % CI",
+        "IQM (95 % CI)",
+    ]
+    return Table(
+        "scores",
+        "Scores over independent runs",
+        "The score of a run is the mean return of its champion on unseen episodes of Gymnasium. The paper's champion "
+        f"is crowned {HOW['training']}; the other is {HOW['validation']}, of the same run. The interval of the mean is "
+        "Student's, that of the interquartile mean a percentile bootstrap. A dash: one run is too few.",
+        columns + (["paper's best of ten"] if goals is not None else []),
+        rows,
+    )
+
+
+def by_task(filled: Iterable[Filled]) -> list[tuple[tuple[str, float], list[Filled]]]:
+    """Cells that may be compared: of one task and one scale."""
+    groups = groupby(filled, key=lambda one: (one.cell.task, one.scale))
+    return [(key, list(cells)) for key, cells in groups]
+
+
+def compare_cells(cells: Sequence[Filled], crowning: str) -> Comparison:
+    """Tests between cells over the scores of their runs."""
+    return compare({one.cell.label: one.scores(crowning) for one in cells})
+
+
+def significance_table(filled: Sequence[Filled], published: Any = None) -> Table:
+    """ANOVA and Tukey's HSD between the cells of a task; ``published(task, one, other)`` is the paper's p."""
+    rows: list[list[str]] = []
+    missing: list[str] = []
+    for (task, scale), cells in by_task(filled):
+        found = {crowning: compare_cells(cells, crowning) for crowning in CROWNINGS}
+        missing += [f"{task}: {tests.missing}" for tests in found.values() if tests.missing]
+        for ours, validated in zip(*(found[crowning].pairs for crowning in CROWNINGS), strict=True):
+            row = [
+                *(task, f"{scale:g}", f"{ours.one} vs {ours.other}", number(ours.difference)),
+                *(probability(found["training"].p), probability(ours.tukey)),
+                *(number(validated.difference), probability(found["validation"].p), probability(validated.tukey)),
+            ]
+            rows.append(row + ([probability(published(task, ours.one, ours.other))] if published else []))
+    columns = ["task", "scale", "pair", "difference", "ANOVA p", "Tukey p"]
+    columns += ["difference, validated", "ANOVA p, validated", "Tukey p, validated"]
+    said = f" {'. '.join(dict.fromkeys(missing))}." if missing else ""
+    return Table(
+        "tests",
+        "Are the differences real?",
+        "One-way ANOVA over the scores of the runs, and Tukey's HSD for each pair (below 0.05 is significant); the "
+        f"difference is that of the means, second minus first.{said}",
+        columns + (["paper's Tukey p"] if published else []),
+        rows,
+    )
+
+
+def sizes_table(filled: Sequence[Filled], published: Any = None) -> Table:
+    """How large champions are and what they cost to run; ``published(task, label)`` is the paper's complexity."""
+    rows = []
+    for one in filled:
+        for crowning in CROWNINGS:
+            sizes = np.median([result.size(crowning) for result in one.results], axis=0)
+            macs = [float(np.mean(result.played(crowning).macs)) for result in one.results]
+            best = one.best(crowning).unseen.of(crowning)
+            row = [one.cell.task, one.cell.label, f"{one.scale:g}", _SHORT[crowning]]
+            row += [*(number(float(value), 1) for value in sizes), power(float(np.median(macs)))]
+            for played in (best.whole, best.pruned):
+                returns = np.array(played.returns)
+                row += [
+                    str(played.leaves),
+                    power(float(np.mean(played.macs))),
+                    spread(float(returns.mean()), float(returns.std(ddof=1))),
+                ]
+            rows.append(row + ([power(published(one.cell.task, one.cell.label))] if published else []))
+    columns = ["task", "method", "scale", "champion", "splits", "leaves", "depth", "weights", "MACs an episode"]
+    for which in ("best run", "best run, pruned"):
+        columns += [f"{which}: leaves", "MACs", "score"]
+    return Table(
+        "sizes",
+        "Complexity",
+        "Medians over runs, then the run that scores best, as it is and pruned: a node with less than 0.5 % of its "
+        "parent's visits is left out, by episodes that do not count in the score. A visited split costs one "
+        "multiply-accumulate (MAC) for each weight that is not zero and one for its bias, summed over the decisions "
+        "of an episode. The paper's InvertedPendulum 5.0e3 follows from this and its printed tree; its other figures "
+        "can't be derived, since it prints one tree a task and does not say how it counts.",
+        columns + (["paper's MACs"] if published else []),
+        rows,
+    )
+
+
+def scale_sentence(filled: Sequence[Filled]) -> str:
+    """Which sizes the runs have, to stand above everything."""
+    scales = dict.fromkeys(one.scale for one in filled)
+    return f"Runs of {', and of '.join(shown_scale(scale) for scale in scales)}."

@@ -1,0 +1,101 @@
+"""A table as Markdown, CSV and LaTeX, and numbers as its cells show them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sirl.errors import SirlError
+from sirl.experiments.statistics import Interval
+
+_LATEX = {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "±": r"$\pm$", "−": "$-$", "–": "--", "≤": r"$\leq$"}
+
+
+class Table(NamedTuple):
+    """Rows of text under named columns."""
+
+    name: str
+    """Of its files."""
+    title: str
+    note: str
+    """What is in it and how it came about, in a sentence or two."""
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def markdown(table: Table) -> str:
+    """A table under its title."""
+    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
+    grid = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"### {table.title}\n\n{table.note}\n\n{grid}\n".replace("*", "\\*")
+
+
+def latex(table: Table) -> str:
+    """A table for a paper that uses booktabs."""
+    body = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in table.rows]
+    head = " & ".join(rf"\textbf{{{_latex(name)}}}" for name in table.columns) + r" \\"
+    columns = "l" * len(table.columns)
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return f"% {table.title}. {table.note}\n" + "\n".join(lines) + "\n"
+
+
+def comma_separated(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV; a float has the digits that count, six of them."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a saved table."""
+    try:
+        return parse_rows(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SirlError(f"{path} can't be read ({error.strerror}): compute the tables first.") from None
+
+
+def parse_rows(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A score, with as many digits as the paper prints."""
+    return "–" if value is None else f"{value:,.{digits}f}".replace("-", "−")
+
+
+def spread(mean: float, std: float | None) -> str:
+    """A mean with its standard deviation."""
+    return number(mean) if std is None else f"{number(mean)} ± {number(std)}"
+
+
+def interval(found: Interval | None) -> str:
+    """An interval; a dash where one run is too few for it."""
+    return "–" if found is None else f"{number(found.low)} to {number(found.high)}"
+
+
+def probability(p: float | None) -> str:
+    """A p as the paper prints it."""
+    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def power(value: float | None) -> str:
+    """A count such as 4.5e5."""
+    return "–" if value is None else f"{value:.1e}".replace("e+0", "e").replace("e+", "e")
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

@@ -1,0 +1,1 @@
+"""Figures, drawn from the rows of saved tables; nothing is computed here."""

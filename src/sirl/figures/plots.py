@@ -1,0 +1,153 @@
+"""Figures, drawn from rows of saved tables: curves, box plots, budgets, coefficients. Nothing is computed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sirl.figures.drawing import COLOURS, Drawing, panels, style
+
+Row = dict[str, str]
+CURVES = {"best": "best training score so far", "validated": "champion, validated on fresh episodes"}
+
+
+def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title: str = "") -> Drawing:
+    """Means by generation with 95 % bands, a panel for each task and each of ``which``, keys of :data:`CURVES`."""
+    with style():
+        what = [(task, curve) for task in _distinct(rows, "task") for curve in which]
+        figure, axes = panels(len(what), columns=3 if len(which) == 1 else 2)
+        colours = _colours(rows)
+        for axis, (task, curve) in zip(axes, what, strict=True):
+            for label, own in _by_label(rows, task):
+                generation = _numbers(own, "generation")
+                name = f"{label} ({own[0]['n']})"
+                axis.plot(generation, _numbers(own, curve), color=colours[label], label=name, linewidth=1.4)
+                low, high = _numbers(own, f"{curve}_low"), _numbers(own, f"{curve}_high")
+                axis.fill_between(generation, low, high, color=colours[label], alpha=0.18, linewidth=0)
+            axis.set(title=task if len(which) == 1 else f"{task}: {CURVES[curve]}", xlabel="generation")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            _look_at(axis, [value for row in rows if row["task"] == task for value in _numbers([row], curve)])
+            axis.legend(title="runs in brackets" if axis is axes[0] else None, fontsize=7, title_fontsize=7)
+        figure.supylabel(CURVES[which[0]] if len(which) == 1 else "score", fontsize=9)
+        if title:
+            figure.suptitle(title, fontsize=10)
+        return Drawing(figure)
+
+
+def draw_boxes(rows: Sequence[Row], title: str = "", targets: dict[tuple[str, str], float] | None = None) -> Drawing:
+    """Scores of the runs' champions by label, a panel a task: every run a dot, the paper's best a diamond.
+
+    Pale boxes are champions by training score, the paper's way; strong ones were validated.
+    """
+    with style():
+        tasks = _distinct(rows, "task")
+        figure, axes = panels(len(tasks))
+        colours = _colours(rows)
+        for axis, task in zip(axes, tasks, strict=True):
+            labels = [label for label, _ in _by_label(rows, task)]
+            for place, (label, own) in enumerate(_by_label(rows, task)):
+                for crowning, shift, alpha in (("training", -0.19, 0.25), ("validation", 0.19, 0.75)):
+                    scores = _numbers([row for row in own if row["crowning"] == crowning], "mean")
+                    if scores:
+                        _box(axis, scores, place + shift, colours[label], alpha)
+                if targets and (task, label) in targets:
+                    axis.plot(place, targets[task, label], "D", color="black", markersize=4.5, zorder=4)
+            axis.set_title(task)
+            axis.set_xticks(range(len(labels)), labels, rotation=20 if max(map(len, labels)) > 9 else 0)
+            axis.grid(visible=False, axis="x")
+        figure.supylabel("mean return on unseen episodes", fontsize=9)
+        marks = "pale: champion by training score   strong: validated" + ("   ◆ the paper's best" if targets else "")
+        figure.supxlabel(marks, fontsize=8)
+        if title:
+            figure.suptitle(title, fontsize=10)
+        return Drawing(figure)
+
+
+def draw_budgets(rows: Sequence[Row], published: dict[tuple[str, str], float], title: str = "") -> Drawing:
+    """Episodes of training by task and label, with the paper's numbers as outlines at its size."""
+    with style():
+        tasks, labels = _distinct(rows, "task"), _distinct(rows, "label")
+        figure, (axis,) = panels(1, width=7.5, height=3.0)
+        width = 0.8 / len(labels)
+        for number, label in enumerate(labels):
+            for place, task in enumerate(tasks):
+                episodes = _numbers([r for r in rows if (r["task"], r["label"]) == (task, label)], "episodes")
+                at = place + (number - (len(labels) - 1) / 2) * width
+                if episodes:
+                    named = label if label not in axis.get_legend_handles_labels()[1] else None
+                    mean = sum(episodes) / len(episodes)
+                    axis.bar(at, mean, width * 0.9, color=_colours(rows)[label], label=named)
+                if (task, label) in published:
+                    axis.bar(at, published[task, label], width * 0.9, fill=False, edgecolor="black", linewidth=0.7)
+        axis.set_xticks(range(len(tasks)), [task.partition("-v")[0] for task in tasks])
+        axis.set(ylabel="episodes of training", yscale="log", title=title)
+        axis.grid(visible=False, axis="x")
+        axis.legend(title="outlines: the paper", fontsize=8, title_fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        return Drawing(figure)
+
+
+def draw_coefficients(rows: Sequence[Row]) -> Drawing:
+    """Mean return against the value of each coefficient, with one standard deviation; the printed value dashed."""
+    with style():
+        names = _distinct(rows, "coefficient")
+        figure, axes = panels(len(names), columns=2, width=3.8)
+        for axis, name, colour in zip(axes, names, COLOURS[2::-1] + COLOURS[3:], strict=False):
+            own = [row for row in rows if row["coefficient"] == name]
+            value, mean, std = (_numbers(own, column) for column in ("value", "mean", "std"))
+            axis.plot(value, mean, color=colour, linewidth=1.4)
+            low = [m - s for m, s in zip(mean, std, strict=True)]
+            high = [m + s for m, s in zip(mean, std, strict=True)]
+            axis.fill_between(value, low, high, color=colour, alpha=0.2, linewidth=0)
+            axis.axvline(float(own[0]["printed"]), color="black", linestyle="--", linewidth=1)
+            axis.set(
+                title=own[0]["task"], xlabel=f"${name.replace('ω', chr(92) + 'omega')}$", xlim=(value[0], value[-1])
+            )
+            axis.set_ylim(bottom=min(0, *low))
+        figure.supylabel("return", fontsize=9)
+        return Drawing(figure)
+
+
+def _look_at(axis: Any, means: list[float]) -> None:
+    """Let the means fill a third of the axis or more: the band of two or three runs may be many times as wide."""
+    finite = [mean for mean in means if math.isfinite(mean)]
+    if finite:
+        low, high = min(finite), max(finite)
+        room = max(high - low, 0.1 * abs(high), 1e-9)
+        bottom, top = axis.get_ylim()
+        axis.set_ylim(max(bottom, low - room), min(top, high + room))
+
+
+def _box(axis: Any, scores: list[float], at: float, colour: str, alpha: float) -> None:
+    lines: dict[str, Any] = {"color": colour, "linewidth": 1}
+    axis.boxplot(
+        [scores],
+        positions=[at],
+        widths=0.3,
+        patch_artist=True,
+        showfliers=False,
+        manage_ticks=False,
+        boxprops={"facecolor": colour, "edgecolor": colour, "alpha": alpha},
+        medianprops={"color": "black", "linewidth": 1.2},
+        whiskerprops=lines,
+        capprops=lines,
+    )
+    spots = [at + 0.04 * ((i % 5) - 2) for i in range(len(scores))]
+    axis.plot(spots, scores, "o", color=colour, markersize=2.6, markeredgecolor="white", markeredgewidth=0.4, zorder=3)
+
+
+def _numbers(rows: Sequence[Row], column: str) -> list[float]:
+    return [float(row[column]) for row in rows]
+
+
+def _distinct(rows: Sequence[Row], column: str) -> list[str]:
+    return list(dict.fromkeys(row[column] for row in rows))
+
+
+def _colours(rows: Sequence[Row]) -> dict[str, str]:
+    return {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(_distinct(rows, "label"))}
+
+
+def _by_label(rows: Sequence[Row], task: str) -> list[tuple[str, list[Row]]]:
+    own = [row for row in rows if row["task"] == task]
+    return [(label, [row for row in own if row["label"] == label]) for label in _distinct(own, "label")]

@@ -1,0 +1,169 @@
+"""Runs and policies against each other, their figures, and studies of one setting."""
+
+import builtins
+import json
+import math
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import sirl
+from conftest import TINY
+from sirl.config import preset_settings
+from sirl.errors import SirlError
+from sirl.experiments.compare import compare_models
+from sirl.experiments.sweep import STUDIES, study
+from sirl.runs.history import History
+
+SHORT = TINY | {"max_steps": 30}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two seeds of two methods on CartPole."""
+    out = tmp_path_factory.mktemp("runs")
+    for method in ("eldt", "sirl-lb"):
+        settings = SHORT | {"method": method} | ({"collaborative_iterations": 0} if method == "eldt" else {})
+        for seed in range(2):
+            sirl.train("CartPole-v1", seed=seed, out=out / method / str(seed), **settings)
+    return out
+
+
+def test_policies_play_the_same_episodes_and_are_compared_over_them(runs):
+    models = [str(runs / "eldt" / "0"), str(runs / "sirl-lb" / "1")]
+    found = compare_models(models, episodes=12, workers=1)
+    assert (found.task, found.unit, list(found.samples)) == ("CartPole-v1", "episodes", ["0", "1"])
+    for model, sample in zip(models, found.samples.values(), strict=True):
+        expected = sirl.evaluate(sirl.load(model), episodes=12, workers=1, max_steps=30)
+        np.testing.assert_array_equal(sample, expected.returns)
+
+
+def test_directories_of_runs_are_compared_over_runs(runs, sirl_command):
+    code, out, _ = sirl_command("compare", runs / "eldt", runs / "sirl-lb", "--episodes", 4, "--workers", 1, "--json")
+    found = json.loads(out)
+    assert (code, found["unit"], found["episodes"]) == (0, "runs", 4)
+    means = [sirl.evaluate(sirl.load(runs / "eldt" / str(s)), episodes=4, workers=1, max_steps=30).mean for s in (0, 1)]
+    assert found["samples"]["eldt"] == means
+    assert [len(sample) for sample in found["samples"].values()] == [2, 2]
+    paper = compare_models([str(runs / "eldt")], episodes=4, workers=1, crowning="training")
+    trained = [sirl.load(runs / "eldt" / str(seed) / "champion-training.json") for seed in range(2)]
+    expected = [sirl.evaluate(policy, episodes=4, workers=1, max_steps=30).mean for policy in trained]
+    assert paper.samples["eldt"].tolist() == expected
+
+
+def test_what_is_printed(sirl_command):
+    code, out, err = sirl_command("compare", "paper:Reacher", "--episodes", 5, "--workers", 1)
+    assert (code, err) == (0, "")
+    assert "### Reacher-v4" in out
+    assert "### Differences" not in out
+    printed = sirl_command("compare", "paper:InvertedPendulum", "--episodes", 1, "--workers", 1).out
+    assert "| paper:InvertedPendulum | 1 | 1,000.00 | – | 1,000.00 | 1,000.00 (–) | 1,000.00 |" in printed
+
+
+def test_pairs_are_printed_with_marks(runs, sirl_command):
+    out = sirl_command("compare", runs / "eldt" / "0", runs / "eldt" / "1", "--episodes", 20, "--workers", 1).out
+    assert "One-way ANOVA: F = " in out or "no sample varies" in out.lower()
+    assert "| 1 − 0 |" in out
+    one = sirl_command("compare", runs / "eldt" / "0", runs / "eldt" / "1", "--episodes", 1, "--workers", 1).out
+    assert "Tests need two scores or more of each" in one
+
+
+def test_what_can_not_be_compared(runs, tmp_path, refusal):
+    assert "task CartPole-v1 and task Reacher-v4 can't be compared" in refusal(
+        "compare", runs / "eldt" / "0", "paper:Reacher"
+    )
+    assert "eldt holds several runs and the others are single policies" in refusal(
+        "compare", runs / "eldt", runs / "eldt" / "0"
+    )
+    assert "holds no run with a champion" in refusal("compare", tmp_path)
+    assert "the same run is given twice" in refusal("compare", "paper:Reacher", "paper:Reacher")
+    assert "can't be read" in refusal("compare", runs / "nowhere")
+
+
+def test_figures_of_runs(runs, sirl_command):
+    code, out, _ = sirl_command("plot", runs / "eldt", runs / "sirl-lb", "--out", "figures")
+    assert (code, out.split()) == (0, ["figures/curves.svg", "figures/curves.png"])  # nobody has scored them
+    sirl.Training.resume(runs / "eldt" / "0", workers=1).score(2)
+    out = sirl_command("plot", runs / "eldt" / "0", "--out", "figures").out
+    assert out.split()[2:] == ["figures/boxes.svg", "figures/boxes.png"]
+
+
+def test_what_has_no_curve(runs, refusal, tmp_path):
+    assert "paper:Reacher is no run and has no history to draw" in refusal("plot", "paper:Reacher")
+    sirl.Training("CartPole-v1", out=tmp_path / "new", **SHORT)
+    assert "give a model file, a run directory that has a champion" in refusal("plot", tmp_path / "new")
+
+
+def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch, runs, refusal):
+    usual = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return usual(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert "figures need matplotlib, which is not installed: pip install 'sirl[plot]'." in refusal(
+        "plot", runs / "eldt"
+    )
+
+
+def test_a_run_in_a_notebook(tmp_path):
+    run = sirl.Training("CartPole-v1", **SHORT | {"generations": 3})
+    with pytest.raises(SirlError, match="nothing to draw yet"):
+        run.plot()
+    list(run.generations())
+    drawing = run.plot()
+    assert "<svg" in drawing._repr_svg_()
+    assert drawing._repr_svg_() == run.plot()._repr_svg_()
+    assert [path.name for path in drawing.save(tmp_path / "curves.png")] == ["curves.svg", "curves.png"]
+    columns = run.history.columns()
+    assert columns["generation"] == [1, 2, 3]
+    assert columns["best"] == [record.best for record in run.history]
+    assert columns["validation_score"][-1] == run.champion.origin.validation_score
+    assert {len(column) for column in columns.values()} == {3}
+    assert run.history._repr_html_().count("<tr>") == 4
+    assert "the last 20 of 30 generations" in History(list(run.history) * 10)._repr_html_()
+
+
+def test_a_generation_without_a_champion_has_no_score():
+    run = sirl.Training("CartPole-v1", **SHORT | {"generations": 1})
+    (record,) = run.generations()
+    nobody = History([msgspec.structs.replace(record, champion=None)])
+    assert math.isnan(nobody.columns()["leaves"][0])
+
+
+def test_the_study_of_budgets_has_one_budget():
+    for task in ("InvertedPendulum-v4", "Reacher-v4", "Swimmer-v4"):
+        cells = study("budget", task).cells
+        budget = preset_settings(task, "eldt").episodes_per_generation()
+        assert {cell.settings(1.0).episodes_per_generation() for cell in cells} == {budget}
+        assert {cell.settings(0.1).episodes_per_generation() for cell in cells} == {budget // 10}
+        assert cells[-1].settings(1.0).collaborative_iterations == 0
+        assert len({cell.first_seed for cell in cells}) == len(cells) == 5
+
+
+def test_the_study_of_votes_has_every_rule():
+    rules = [cell.settings(1.0).voting for cell in study("voting", "Reacher-v4").cells]
+    assert rules == ["random", "majority", "leader", "weighted"]
+    assert STUDIES == ("budget", "voting")
+
+
+def test_a_study_from_training_to_statistics(sirl_command):
+    code, out, err = sirl_command(
+        "sweep", "voting", "--env", "Reacher-v4", "--scale", 0.01, "--runs", 2, "--episodes", 2, "--workers", 1
+    )
+    assert (code, err) == (0, "")
+    assert "8 runs in 4 cells at scale 0.01 of the paper's size" in out
+    assert "| random vs majority |" in out
+    place = Path("runs/sweep-voting-Reacher-v4")
+    assert (place / "report.md").read_text().startswith("## Voting rules on Reacher-v4")
+    assert {path.name for path in (place / "figures").iterdir()} == {
+        f"{name}.{kind}" for name in ("boxes", "curves") for kind in ("svg", "png")
+    }
+
+
+def test_there_are_two_studies(refusal):
+    assert "there is no study 'luck': choose from budget, voting." in refusal("sweep", "luck")

@@ -1,0 +1,288 @@
+"""The paper's experiments in a very small form: from nothing to every table and figure, and what can go wrong."""
+
+import json
+import shutil
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import sirl
+from sirl.cli import main as cli
+from sirl.config import preset_settings
+from sirl.errors import SirlError
+from sirl.experiments.cells import Cell, Plan, parse_runs, scaled, scales_in
+from sirl.experiments.complexity import decision_costs, prune_by_visits, size
+from sirl.experiments.cost import remaining
+from sirl.experiments.pages import page_text, reproduction
+from sirl.experiments.paper import TASKS
+from sirl.experiments.played import play, read_unseen
+from sirl.experiments.reproduce import cells, read_scales
+from sirl.experiments.results import is_finished, read_all
+from sirl.experiments.supplement import COEFFICIENTS
+from sirl.experiments.work import Place, fill, progress
+from sirl.experiments.writing import spliced, table_files
+
+EPISODES = 3
+COMMAND = ["reproduce", "--scale", "0.01", "--episodes", str(EPISODES), "--workers", "1"]
+SMALL = [*COMMAND, "--tasks", "InvertedPendulum-v4,Reacher-v4"]
+FIGURES = ("curves-0.01", "validated-0.01", "boxes-0.01", "budgets-0.01", "coefficients")
+TABLES = ("comparison", "scores", "tests", "claim", "sizes", "printed")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """Two runs of each method on two tasks, with all that is made of them."""
+    out = tmp_path_factory.mktemp("reproduce") / "out"
+    assert cli.main([*SMALL, "--runs", "2", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def copy(done, tmp_path):
+    """The same to be changed."""
+    return Path(shutil.copytree(done, tmp_path / "copy"))
+
+
+def files(directory):
+    """Every file's content."""
+    return {path: path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file()}
+
+
+def plan(out, runs="2", tasks=("InvertedPendulum-v4", "Reacher-v4")):
+    return Plan(out, 0.01, cells(tasks), parse_runs(runs), EPISODES)
+
+
+def test_every_table_and_figure_is_there(done):
+    for name in FIGURES:
+        assert (done / "figures" / f"{name}.svg").read_text().startswith("<?xml")
+        assert (done / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    report = (done / "report.md").read_text()
+    for name in TABLES:
+        for kind in ("csv", "md", "tex"):
+            assert (done / "tables" / f"{name}.{kind}").stat().st_size > 100
+        assert (done / "tables" / f"{name}.md").read_text() in report
+    assert report.startswith("Runs of scale 0.01 of the paper's size.")
+    assert all(f"](figures/{name}.svg)" in report for name in FIGURES)
+    comparison = (done / "tables" / "comparison.csv").read_text()
+    assert comparison.count("2 runs, scale 0.01") == 2 * 3 * 2  # tasks, methods, ways to crown
+    assert r"$\pm$" in (done / "tables" / "comparison.tex").read_text()
+
+
+def test_the_page_is_what_the_results_say(done):
+    report = reproduction(done, EPISODES)
+    assert (done / "report.md").read_text() == page_text(report, "figures")
+    for name, content in table_files(report.tables, report.rows).items():
+        assert (done / "tables" / name).read_text() == content
+
+
+def test_both_champions_are_tested_and_all_returns_kept(done):
+    path = done / "scale-0.01" / "Reacher-v4" / "sirl-lb" / "0"
+    unseen = read_unseen(path)
+    for name, crowning in (("champion.json", "validation"), ("champion-training.json", "training")):
+        played = unseen.of(crowning).whole
+        policy = sirl.load(path / name)
+        np.testing.assert_array_equal(played.returns, sirl.evaluate(policy, episodes=EPISODES, workers=1).returns)
+    history = [json.loads(line) for line in (path / "history.jsonl").read_text().splitlines()]
+    assert sirl.load(path / "champion-training.json").origin.training_score == max(line["best"] for line in history)
+
+
+def test_finished_runs_are_left_alone_even_without_their_checkpoints(copy, capsys):
+    for path in copy.rglob("checkpoints"):
+        shutil.rmtree(path)
+    before = files(copy)
+    assert cli.main([*SMALL, "--runs", "2", "--out", str(copy)]) == 0
+    assert files(copy) == before
+    assert "all of them are finished" in capsys.readouterr().out
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(copy):
+    path = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    before = {name: (path / name).read_bytes() for name in ("champion.json", "champion-training.json", "unseen.json")}
+    for name in ("unseen.json", "history.jsonl", "champion.json", "champion-training.json"):
+        (path / name).unlink()
+    (path / "checkpoints" / "00000002.ckpt").unlink()
+    assert not is_finished(plan(copy), cells(["Reacher-v4"], ["eldt"])[0], 1)
+    assert fill(plan(copy), Place(1), lambda _: None) == []
+    assert {name: (path / name).read_bytes() for name in before} == before
+
+
+def test_two_machines_share_the_work_by_taking_different_runs(done, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for out, runs in ((here, "0-0"), (there, "1-1")):
+        assert fill(plan(out, runs, ["Reacher-v4"]), Place(1), lambda _: None) == []
+    merged = Path(shutil.copytree(there, here, dirs_exist_ok=True))
+    together = read_all(plan(merged, "2", ["Reacher-v4"]))
+    one_machine = read_all(plan(done, "2", ["Reacher-v4"]))
+    assert [one.scores("training").tolist() for one in together] == [
+        one.scores("training").tolist() for one in one_machine
+    ]
+
+
+def test_a_run_that_fails_is_named_and_the_rest_goes_on(copy, capsys):
+    lost = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    shutil.rmtree(lost)
+    lost.mkdir()
+    (lost / "history.jsonl").write_text("half a li")
+    assert cli.main([*SMALL, "--runs", "2", "--out", str(copy)]) == 1
+    said = capsys.readouterr()
+    assert "sirl: failed: the run in" in said.err
+    assert "Reacher-v4/eldt/1" in said.err
+    assert "1 failed" in said.out
+    report = (copy / "report.md").read_text()
+    assert "1 run, scale 0.01" in report  # eldt on Reacher has one left, and says what that is too few for
+    assert "tests need two scores or more of each, and eldt has one" in report
+    assert "not testable with these runs" in report
+
+
+def test_other_scales_and_versions_are_not_mixed(copy):
+    root = copy / "scale-0.01" / "Reacher-v4" / "eldt"
+    config = root / "1" / "config.toml"
+    whole = config.read_text()
+    for old, new, reason in (
+        (
+            "population = 5",
+            "population = 50",
+            r"eldt/1 was trained with population = 50, and eldt at scale 0.01.* has 5",
+        ),
+        ('sirl = "', 'sirl = "9.', r"eldt/1 was trained with sirl 9\..* which can't be mixed"),
+        ('mujoco = "', 'mujoco = "9.', r"eldt/1 was trained with mujoco 9\."),
+        ("seed = 1001", "seed = 7", r"eldt/1 holds a run of eldt on Reacher-v4 with seed 7"),
+    ):
+        assert old in whole
+        config.write_text(whole.replace(old, new, 1))
+        with pytest.raises(SirlError, match=reason):
+            read_scales(copy, EPISODES)
+    config.write_text(whole)
+    (copy / "scale-large").mkdir()
+    with pytest.raises(SirlError, match="scale-large is not named after a scale"):
+        scales_in(copy)
+
+
+def test_a_damaged_result_is_named(copy):
+    (copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1" / "unseen.json").write_text("{")
+    with pytest.raises(SirlError, match=r"unseen.json can't be read .* remove it"):
+        read_scales(copy, EPISODES)
+
+
+def test_cost_is_told_first(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: ["the run in x: nothing"])
+    assert cli.main([*COMMAND, "--tasks", "Reacher-v4", "--runs", "3", "--out", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert "9 runs in 3 cells at scale 0.01 of the paper's size" in out
+    assert "to do: 9 runs, up to 1,170 episodes" in out
+    assert "has no finished run yet" in err
+    full = remaining(Plan(tmp_path, 1.0, cells(["Swimmer-v4"], ["sirl-lb"]), range(10), 100))
+    assert (full.episodes, full.steps) == (3_300_000, 3.3e9)
+    assert full.hours == pytest.approx(3.3e9 / 13_300 / 3600)
+    other = remaining(Plan(tmp_path, 1.0, [Cell("CartPole-v1", "x", "eldt")], range(1), 100))
+    assert (other.hours, other.unknown) == (0, ["CartPole-v1"])
+
+
+def test_scale_shrinks_three_things_together():
+    for task in TASKS:
+        for cell in cells([task]):
+            full = preset_settings(task, cell.method)
+            assert cell.settings(1.0) == full
+            small = cell.settings(0.1)
+            assert (small.population, small.generations) == (50, 10)
+            assert small.collaborative_iterations == full.collaborative_iterations // 10
+            assert small.individual_episodes == full.individual_episodes
+    assert scaled(preset_settings("Reacher-v4", "sirl-lb"), 1e-6).population == 4
+
+
+def test_methods_have_seeds_of_their_own():
+    assert len({cell.first_seed for cell in cells(["Reacher-v4"])}) == 3
+    assert cells(envpool=True)[3].simulator == "envpool"
+
+
+def test_progress_is_read_from_the_directories(done):
+    assert progress(plan(done, "3")) == (12, 18, 24, 36, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--tasks", "Hoper-v4"], "there is no task 'Hoper-v4' to reproduce; did you mean 'Hopper-v4'?"),
+        (["--methods", "dqn"], "there is no method 'dqn' to reproduce; choose from"),
+        (["--scale", "2"], "scale = 2 is not allowed: give a number above 0"),
+        (["--runs", "none"], "runs = 'none' is not allowed: give a number such as 10, or a part such as 5-9."),
+        (["--runs", "9-5"], "runs = '9-5' is not allowed"),
+        (["--episodes", "0"], "episodes = 0 is not allowed"),
+        (["--workers", "0"], "workers = 0 is not allowed"),
+        (["--report", "--out", "nowhere"], "nowhere has no finished run yet: start some with `sirl reproduce"),
+    ],
+)
+def test_bad_questions(refusal, arguments, reason):
+    assert reason in refusal("reproduce", *arguments)
+
+
+def test_a_page_needs_its_marks():
+    assert spliced("a\n<!-- x -->\nold\n<!-- end of x -->\nb", "new\n", "x", "page") == (
+        "a\n<!-- x -->\n\nnew\n\n<!-- end of x -->\nb"
+    )
+    with pytest.raises(SirlError, match="page has no <!-- x -->"):
+        spliced("a", "new", "x", "page")
+
+
+def test_complexity_of_the_printed_tree_is_the_papers():
+    policy = sirl.load("paper:InvertedPendulum")
+    assert size(policy.tree) == (1, 2, 1, 4)
+    played = play(policy, 2)
+    assert played.macs == [5000, 5000]
+    assert played.lengths == [1000, 1000]
+
+
+def test_complexity_counts_the_splits_that_are_visited():
+    """Against a walk, node by node, of what a plain loop observes."""
+    policy = sirl.load("paper:LunarLander")
+    starts, seen = [], []
+
+    class Noting(gym.Wrapper):
+        def reset(self, *, seed=None, options=None):
+            starts.append(seed)
+            return self.env.reset(seed=seed, options=options)
+
+    sirl.evaluate(policy, lambda: Noting(gym.make("LunarLander-v3")), episodes=1, workers=1)
+    with gym.make("LunarLander-v3") as env:
+        observation, _ = env.reset(seed=starts[-1])
+        over = False
+        while not over:
+            seen.append(observation)
+            observation, _, terminated, truncated, _ = env.step(policy.predict(observation)[0])
+            over = terminated or truncated
+    tree, total = policy.tree, 0
+    for observation in seen:
+        node = tree.root
+        while node >= 0:
+            total += np.count_nonzero(tree.weights[node]) + 1
+            node = tree.children[node, 0 if tree.weights[node] @ observation < tree.thresholds[node] else 1]
+    assert play(policy, 1).macs == [total]
+    assert decision_costs(tree).max() <= 9 * tree.depth
+
+
+def test_pruning_leaves_out_what_is_hardly_visited():
+    policy = sirl.load("paper:LunarLander")
+    everywhere = prune_by_visits(policy.tree, np.full(policy.tree.n_leaves, 100))
+    assert everywhere.n_leaves == policy.tree.n_leaves == 6
+    visits = np.full(6, 1000)
+    visits[2] = 2  # under 0.5 % of its parent's, whose other child takes the parent's place
+    pruned = prune_by_visits(policy.tree, visits)
+    assert pruned.n_leaves == 5
+    observations = np.random.default_rng(0).normal(size=(500, 8))
+    elsewhere = policy.tree.walk(observations) != 2
+    np.testing.assert_array_equal(pruned.act(observations)[elsewhere], policy.tree.act(observations)[elsewhere])
+    assert (pruned.act(observations) != policy.tree.act(observations)).any()
+    only = prune_by_visits(policy.tree, np.eye(6, dtype=np.int64)[0])
+    assert (only.n_leaves, only.depth) == (1, 0)
+
+
+def test_coefficients_of_the_printed_trees():
+    printed = {one.name: one.printed(sirl.load(f"paper:{one.tree}")) for one in COEFFICIENTS}
+    assert printed == pytest.approx({"k_v": 3.05, "k_ω": 0.334, "c_4": 0.811, "c_5": 1.387}, abs=0.005)
+    for one in COEFFICIENTS:
+        policy = sirl.load(f"paper:{one.tree}")
+        same = one.changed(policy, printed[one.name])
+        np.testing.assert_allclose(same.tree.weights, policy.tree.weights)
+        assert one.printed(one.changed(policy, 0.5)) == pytest.approx(0.5)
