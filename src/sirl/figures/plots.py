@@ -74,7 +74,7 @@ def draw_budgets(rows: Sequence[Row], published: dict[tuple[str, str], float], t
     """Episodes of training by task and label, with the paper's numbers as outlines at its size."""
     with style():
         tasks, labels = _distinct(rows, "task"), _distinct(rows, "label")
-        figure, (axis,) = panels(1, width=7.5, height=3.0)
+        figure, (axis,) = panels(1, width=8.6, height=3.0)
         width = 0.8 / len(labels)
         for number, label in enumerate(labels):
             for place, task in enumerate(tasks):
@@ -86,7 +86,7 @@ def draw_budgets(rows: Sequence[Row], published: dict[tuple[str, str], float], t
                     axis.bar(at, mean, width * 0.9, color=_colours(rows)[label], label=named)
                 if (task, label) in published:
                     axis.bar(at, published[task, label], width * 0.9, fill=False, edgecolor="black", linewidth=0.7)
-        axis.set_xticks(range(len(tasks)), [task.partition("-v")[0] for task in tasks])
+        axis.set_xticks(range(len(tasks)), [task.partition("-v")[0] for task in tasks], fontsize=8)
         axis.set(ylabel="episodes of training", yscale="log", title=title)
         axis.grid(visible=False, axis="x")
         axis.legend(title="outlines: the paper", fontsize=8, title_fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
