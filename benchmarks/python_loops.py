@@ -18,7 +18,7 @@ from sirl.benchmarking.work import MUJOCO, Bench
 from sirl.engine import local_engine
 from sirl.learning.forest import Forest
 from sirl.rollout.work import CollaborativeOrder
-from sirl.simulators.environments import Recipe
+from sirl.simulators.recipes import Recipe
 
 _BARE_STEPS = 20_000
 _LANDER = "LunarLander-v3"

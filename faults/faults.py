@@ -522,11 +522,32 @@ def _diverging(trial: Trial) -> bool:
     return ok
 
 
-def hostile_files(trial: Trial) -> dict[str, Any]:
-    """Files that a stranger made to do harm, read under an audit hook and a limit of memory."""
-    command = [sys.executable, str(HERE / "hostile.py"), str(trial.work)]
+def lives(trial: Trial) -> dict[str, Any]:
+    """Random lives of a run directory, by Hypothesis; one that goes wrong is made short, and printed."""
+    return _script("machine.py", "--sequences", trial.times)
+
+
+def system_calls(trial: Trial) -> dict[str, Any]:
+    """Every call on the files of a tiny run fails in turn, ``times`` calls apart."""
+    return _script("calls.py", "--step", trial.times)
+
+
+def power(trial: Trial) -> dict[str, Any]:
+    """Power losses in the middle of a tiny run, replayed."""
+    return _script("power.py", "--times", trial.times)
+
+
+def _script(name: str, *arguments: object) -> dict[str, Any]:
+    """What a script of this directory finds: the last line that it prints."""
+    command = [sys.executable, str(HERE / name), *map(str, arguments)]
     child = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     result: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
+    return result
+
+
+def hostile_files(trial: Trial) -> dict[str, Any]:
+    """Files that a stranger made to do harm, read under an audit hook and a limit of memory."""
+    result = _script("hostile.py", trial.work)
     harmless = result["refused"] + result["inert"]
     result["figure"] = (
         f"{harmless} of {result['files']} refused ({result['refused']}) or inert ({result['inert']}), slowest "
@@ -599,6 +620,9 @@ ROWS: dict[str, tuple[Callable[[Trial], dict[str, Any]], int, str, str]] = {
     "node": (node, 20, "Ray: a node killed mid-generation", "20 of 20 identical"),
     "files": (damaged_files, 1000, "checkpoint or model cut off or flipped at random", "1000 of 1000, 0 tracebacks"),
     "disk": (disk, 2, "disk full at the k-th write, every k", "last good state kept for every k"),
+    "lives": (lives, 2000, "a run directory trained, killed, damaged, deleted, restored, edited, moved", "0 losses"),
+    "calls": (system_calls, 1, "every system call on a run's files failed in turn", "0 tracebacks, 0 losses"),
+    "power": (power, 500, "power loss: what was not synced dropped or reordered", "0 losses of what was told"),
     "bits": (bits, 1, "worker count × engine × order × hash seed × stop", "one hash over at least 24 combinations"),
     "environments": (environments, 1, "faulty environments", "all with the documented outcome"),
     "hostile": (hostile_files, 1, "hostile files", "200 of 200 refused or inert"),

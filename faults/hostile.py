@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 import sirl
+from sirl import jit
 from sirl.cli import main as cli
 from sirl.runs.checkpoints import Checkpoint
 from sirl.runs.directory import read_history
@@ -395,7 +396,7 @@ def main() -> None:
     cases = list(make_cases(work, outside))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
-    watch = Watch(work, Path(sirl.__file__).parent)  # beside the source numba keeps what it compiles
+    watch = Watch(work, jit._directory())  # where what numba compiles is kept
     sys.addaudithook(watch)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     counts, slowest, bad = {"refused": 0, "inert": 0}, 0.0, []

@@ -1,8 +1,10 @@
 """The front door: its names, and training as a program meets it."""
 
+import ctypes
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -211,6 +213,66 @@ def test_an_environment_that_can_not_be_made(tmp_path):
     with pytest.raises(EnvironmentFailure, match=r"Tiny could not be made \(TypeError: .*nonsense"):
         sirl.train(Tiny, env_options={"nonsense": 1}, **TINY)
     assert not (tmp_path / "run").exists()
+
+
+class Unseeded(Tiny):
+    """Starts from wherever a generator stands that nobody has seeded."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.random.uniform(-1, 1, 2).astype(np.float32), {}  # noqa: NPY002 - as one should not
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_environment_that_ignores_its_seed_is_told_of(workers):
+    with pytest.warns(UserWarning, match=r"^Unseeded gave two different episodes for one seed and the same actions"):
+        sirl.Training(Unseeded, **TINY | {"workers": workers})
+    sirl.Training(Tiny, **TINY | {"workers": workers})
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (lambda: os._exit(0), "ended its worker process with exit code 0: its environment exits instead of raising"),
+        (lambda: ctypes.string_at(0), "ended its worker process with SIGSEGV: native code of its environment crashed"),
+        (lambda: time.sleep(1000), "was ended after 0.5 seconds without a result: its environment hangs"),
+    ],
+    ids=["exits", "crashes", "hangs"],
+)
+def test_an_environment_that_never_comes_to_be_is_named(act, said, tmp_path):
+    def make():
+        act()
+
+    with pytest.raises(EnvironmentFailure) as failure:
+        sirl.train(make, out=tmp_path / "run", hang_limit=0.5, **TINY | {"workers": 2})
+    assert str(failure.value).startswith(f"the making of make {said}")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_hang_limit_holds_in_the_final_score():
+    run = sirl.train(Tiny, **TINY)
+    with pytest.raises(EnvironmentFailure, match=r"^\d+ episodes .* of <lambda> was ended after 5 seconds"):
+        sirl.evaluate(run.champion, lambda: Tiny(in_reset=lambda: time.sleep(1000)), hang_limit=5, workers=1)
+
+
+class SilentError(Exception):
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exception_without_words_is_told_by_its_name(workers, tmp_path):
+    with pytest.raises(EnvironmentFailure, match=r"raised SilentError in step; fix the environment"):
+        sirl.train(lambda: Tiny(behave=lambda _: raising(SilentError())), **TINY | {"workers": workers})
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("env", ["CartPole-v1", "InvertedPendulum-v4"])
+def test_callers_may_have_numpy_raise(env):
+    settings = TINY | {"individual_episodes": 9, "epsilon_decay": 1e-60}
+    with np.errstate(all="raise"):
+        run = sirl.train(env, **settings)
+    assert run.champion.to_json() == sirl.train(env, **settings).champion.to_json()
 
 
 def test_a_factory_works_on_worker_processes():

@@ -1,5 +1,6 @@
 """Several runs side by side."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,16 @@ def test_one_failure_stops_no_other_run_and_is_named(tmp_path, monkeypatch):
         train_all([other, second], episodes=2, workers=1)
     assert (tmp_path / "0" / "champion.json").read_bytes() == content
     assert len(read_finished(tmp_path / "1").history) == 3
+
+
+def test_one_crash_stops_no_other_run_and_is_named(tmp_path):
+    def crash():
+        os._exit(3)
+
+    bad = Job(crash, 0, str(tmp_path / "bad"), SMALL)
+    with pytest.raises(sirl.SirlError, match=r"^the run in \S+/bad ended its worker process 3 times, last with exit"):
+        train_all([bad, *jobs(tmp_path)], episodes=2, workers=2)
+    assert [len(read_finished(tmp_path / str(seed)).history) for seed in range(3)] == [3, 3, 3]
 
 
 def test_a_longer_run_is_not_finished_until_it_is_scored_again(tmp_path):

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import gymnasium as gym
@@ -17,7 +18,7 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, TINY_FLAGS, Tiny
 from sirl.cli import main as cli
-from sirl.cli import progress
+from sirl.cli import progress, train
 from sirl.runs.directory import read_config, read_history
 from sirl.search import evolution
 
@@ -390,3 +391,58 @@ def test_a_live_display_on_a_terminal(monkeypatch):
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (59.6, "1:00"), (185, "3:05"), (7385, "2:03:05")])
 def test_durations(seconds, text):
     assert progress.duration(seconds) == text
+
+
+def sirl_process(*arguments, **how):
+    """The command in a process of its own, which heeds Ctrl-C even if this one was started in the background."""
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from sirl.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **how)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.02])
+def test_ctrl_c_and_sigterm_at_nearly_the_same_time(tmp_path, pause):
+    flags = [*TINY_FLAGS, "--workers", "2", "--generations", "1000000", "--out", "run"]
+    with sirl_process("train", "CartPole-v1", *flags, cwd=tmp_path, stdout=subprocess.PIPE) as run:
+        for line in run.stdout:
+            if line.startswith("generation 2/"):
+                break
+        run.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        run.send_signal(signal.SIGTERM)
+        _, err = run.communicate(timeout=60)
+    assert run.returncode in (130, 143)
+    assert re.fullmatch(r"\nsirl: stopped; the champion of \d+ generations is kept in .*\nsirl: to go on: .*\n", err)
+
+
+def test_a_signal_that_follows_another_says_nothing_new():
+    with train._stops_on_signals():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_during_import(tmp_path):
+    (tmp_path / "msgspec.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    with sirl_process("show", "paper:LunarLander", env=os.environ | {"PYTHONPATH": path}) as run:
+        _, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (130, "sirl: stopped.\n")
+
+
+def test_output_that_is_closed():
+    with sirl_process("show", "paper:LunarLander", preexec_fn=lambda: os.close(1)) as run:
+        _, err = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert err == "sirl: error: standard output is closed: send it to a file, or to /dev/null.\n"
+
+
+def test_a_working_directory_that_was_deleted(tmp_path):
+    (tmp_path / "gone").mkdir()
+    leave = f"import os; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir({str(tmp_path / 'gone')!r})\n"
+    code = leave + "import sys; from sirl.__main__ import main; sys.exit(main())"
+    run = subprocess.run([sys.executable, "-c", code, "train", "CartPole-v1"], stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1
+    assert run.stderr == "sirl: error: the working directory was deleted: change to another one.\n"

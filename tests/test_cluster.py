@@ -2,6 +2,9 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -121,3 +124,12 @@ def test_whole_runs_spread_over_the_cluster(tmp_path):
     for seed, run in enumerate(found):
         alone = sirl.train("InvertedPendulum-v4", seed=seed, workers=1, **SMALL)
         assert run.champion.to_json() == alone.champion.to_json()
+
+
+def test_an_address_where_nobody_listens_is_told_at_once():
+    with socket.socket() as taken:  # and so nobody else listens there
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        code = f"from sirl.engine.cluster import _connect; _connect({address!r})"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert f"no Ray cluster answers at '{address}' (Connection refused): start one with `ray start" in run.stderr

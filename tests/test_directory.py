@@ -85,3 +85,23 @@ def test_fresh_paths_do_not_exist(tmp_path):
         path = fresh_path(tmp_path / "run")
         assert path == tmp_path / name
         path.mkdir()
+
+
+def test_a_lock_that_can_not_be_closed_is_let_go_of_all_the_same(tmp_path, monkeypatch):
+    """Found by failing every system call in turn."""
+
+    class Stubborn:
+        def __init__(self, file):
+            self.file = file
+
+        def fileno(self):
+            return self.file.fileno()
+
+        def close(self):
+            self.file.close()
+            raise OSError("it complains")
+
+    monkeypatch.setattr("sirl.runs.directory.open_to_append", lambda path: Stubborn(path.open("ab")))
+    run = RunDirectory.create(tmp_path / "run", CONFIG)
+    run.unlock()
+    RunDirectory(tmp_path / "run").lock()

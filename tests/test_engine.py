@@ -343,6 +343,72 @@ def test_what_an_environment_started_ends_with_its_process(start: Callable[[], i
     wait_until(lambda: not is_alive(helper))
 
 
+def start_all(diary: Diary) -> None:
+    """Start processes in a session of their own, in a group of their own, and as a daemon."""
+    diary.write(subprocess.Popen(["sleep", "1000"], start_new_session=True).pid)
+    diary.write(subprocess.Popen(["sleep", "1000"], process_group=0).pid)
+    if not os.fork():
+        os.setsid()
+        diary.write(os.fork() or os.execlp("sleep", "sleep", "1000"))
+        os._exit(0)
+    wait_until(lambda: len(diary.lines()) == 3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems can't tell whose child an orphan was")
+@pytest.mark.parametrize("ending", ["returns", "exits", "crashes", "hangs"])
+def test_whatever_an_environment_started_ends_with_its_process(ending: str, diary: Diary) -> None:
+    def work(_: None, __: int) -> None:
+        start_all(diary)
+        {"returns": int, "exits": lambda: os._exit(1), "crashes": os.abort, "hangs": lambda: time.sleep(1000)}[ending]()
+
+    timeout = 5.0 if ending == "hangs" else None
+    with Processes(nothing, workers=1, timeout=timeout, attempts=1) as engine:
+        if ending == "returns":
+            engine.map(work, [0])
+        else:
+            with pytest.raises(EnvironmentFailure, match=r"exit code 1|SIGABRT|--hang-limit"):
+                engine.map(work, [0])
+    assert len(diary.lines()) == 3
+    wait_until(lambda: not any(is_alive(int(pid)) for pid in diary.lines()))
+
+
+def test_a_process_that_an_environment_forked_gives_no_answers() -> None:
+    def work(_: None, item: int) -> tuple[int, bool]:
+        return item, os.fork() == 0
+
+    with Processes(nothing, workers=1) as engine:
+        assert engine.map(work, range(8)) == [(item, False) for item in range(8)]
+
+
+def test_time_in_which_everything_was_stopped_is_no_hanging(tmp_path: Path, diary: Diary) -> None:
+    limit, go_on = 3.0, tmp_path / "go on"
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import os, time
+from sirl.engine.processes import Processes
+
+def work(context, item):
+    with open({str(diary.path)!r}, "a") as file:
+        file.write(f"{{os.getppid()}}\\n{{os.getpid()}}\\n")
+    while not os.path.exists({str(go_on)!r}):
+        time.sleep(0.01)
+    return "done"
+
+with Processes(lambda: None, workers=1, timeout={limit}) as engine:
+    print(*engine.map(work, [0]))
+""")
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as driver:
+        wait_until(lambda: len(diary.lines()) == 2)
+        pids = [driver.pid, *map(int, diary.lines())]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(limit + 0.5)
+        go_on.touch()
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        assert driver.communicate(timeout=20)[0] == "done\n"
+
+
 def test_restarts_leak_no_file_descriptors(diary: Diary) -> None:
     def work(_: None, item: int) -> None:
         diary.write(item)
@@ -452,11 +518,11 @@ with Processes(lambda: World(), workers=2) as engine:
 def test_no_process_is_left_when_the_driver_is_killed(tmp_path: Path, diary: Diary) -> None:
     script = tmp_path / "script.py"
     script.write_text(f"""
-import ctypes, os, subprocess, time
+import ctypes, os, subprocess, sys, time
 from sirl.engine.processes import Processes
 
 def work(context, item):
-    helper = subprocess.Popen(["sleep", "1000"])
+    helper = subprocess.Popen(["sleep", "1000"], start_new_session=sys.platform == "linux")
     with open({str(diary.path)!r}, "a") as file:
         file.write(f"{{os.getpid()}}\\n{{helper.pid}}\\n")
     if item == 0:

@@ -20,8 +20,8 @@ from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.work import PlayOrder
 from sirl.search.race import Crown, challenge
 from sirl.search.shapes import Shape, few_digits, make_terms, term_values
-from sirl.simulators.environments import inspect, make_recipe
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
+from sirl.simulators.recipes import inspect, make_recipe
 from sirl.simulators.spaces import describe
 
 SMALL = {
@@ -36,7 +36,7 @@ SMALL = {
 
 
 def random_policy(env_id, n_leaves=3, products=True, seed=0):
-    task = inspect(make_recipe(env_id))
+    task = inspect(make_recipe(env_id)).task
     terms = make_terms(task, products)
     shape = Shape(task, n_leaves, terms, np.ones(len(terms)))
     return Policy(task, shape.tree(np.random.default_rng(seed).normal(scale=0.3, size=shape.n_constants)))
@@ -86,7 +86,7 @@ def test_laws_play_with_the_same_bits_everywhere(env_id):
     ],
 )
 def test_a_law_that_is_none_is_refused(change, reason):
-    task = inspect(make_recipe("Hopper-v4"))
+    task = inspect(make_recipe("Hopper-v4")).task
     with pytest.raises(Broken) as error:
         LawLeaves.of_named([change], task)
     assert reason in str(error.value)
@@ -100,7 +100,7 @@ def test_a_law_between_two_choices_is_a_condition():
 
 def test_scaling_is_folded_back_into_the_constants():
     """A law in scaled features and outputs is the same law in the environment's own."""
-    task = inspect(make_recipe("InvertedPendulum-v4"))
+    task = inspect(make_recipe("InvertedPendulum-v4")).task
     terms, scales = make_terms(task, False), np.array([0.5, 4.0, 0.1, 2.0])
     row = np.array([0.1, 0.2, -0.3, 0.05, 0.02])
     tree = Shape(task, 1, terms, scales).tree(row)

@@ -20,8 +20,8 @@ from sirl.rollout.acting import acts
 from sirl.rollout.compiled import CompiledArena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.work import PlayOrder
-from sirl.simulators.environments import inspect, make_recipe
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
+from sirl.simulators.recipes import inspect, make_recipe
 
 
 class TwoTermLaw(NamedTuple):
@@ -103,7 +103,7 @@ def policy(monkeypatch):
     for loop in (compiled._play, acting.act_each):  # what is kept on disk must not know of a test
         monkeypatch.setattr(loop, "_cache", NullCache())
     monkeypatch.setattr(kinds, "KINDS", [*kinds.KINDS, TwoTermLeaves])
-    task = inspect(make_recipe("Hopper-v4"))
+    task = inspect(make_recipe("Hopper-v4")).task
     rng = np.random.default_rng(0)
     features = np.sort(np.array([[rng.choice(11, 2, replace=False) for _ in range(3)] for _ in range(3)]))
     tree = Tree(

@@ -23,12 +23,12 @@ from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning, PlayOrder
 from sirl.search.grammar import translate
 from sirl.search.population import make_problem
-from sirl.simulators.environments import inspect, make_recipe
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.simulators.mujoco import library
 from sirl.simulators.mujoco import world as worlds
 from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts, load_model
 from sirl.simulators.mujoco.world import advance, begin, make_world
+from sirl.simulators.recipes import inspect, make_recipe
 
 SEEDS = np.array([7, 2**63 - 1, 2**32, 123_456_789_012_345, 0])
 
@@ -121,7 +121,7 @@ def grown(env_id: str, **settings: Any) -> tuple[CompiledArena, Any, Table, Any]
     """An arena, the first trees of a population, random leaves for them, and their menu."""
     recipe = make_recipe(env_id)
     chosen = sirl.preset_settings(env_id, "sirl-lb").replace(population=40, **settings)
-    problem = make_problem(inspect(recipe), chosen, "sirl-lb", seed=0)
+    problem = make_problem(inspect(recipe).task, chosen, "sirl-lb", seed=0)
     codons = np.random.default_rng(0).integers(0, 40_000, (40, 1000), dtype=np.uint16)
     forest, _ = translate(codons, problem.grammar)
     q_values = np.random.default_rng(1).uniform(-1, 1, (forest.n_leaves, len(problem.menu.values)))

@@ -116,6 +116,13 @@ def nest(content, levels):
         (lambda c: c["task"].update(features=["a", "a", "b"]), "its features are not named one by one"),
         (lambda c: c["task"].update(feature_low=[]), "its features are not named one by one"),
         (lambda c: c["task"].update(action_dtype="object"), "of type 'object'"),
+        (lambda c: c["task"].update(action_dtype="float32"), "of type 'float32'"),
+        (
+            lambda c: (c["task"].update(action_dtype="int8", action_high=[300.0]), c.update(tree={"action": 300})),
+            "its action 300.0 is none of type int8",
+        ),
+        (lambda c: c["task"]["features"].__setitem__(0, " "), "a name in it is empty"),
+        (lambda c: c["actions"]["names"].__setitem__(0, ""), "a name in it is empty"),
         (lambda c: c["task"].update(action="box"), "do not agree"),
         (lambda c: c["task"].update(observation_start=10**30), "its observations start at"),
         (lambda c: c.pop("task"), "missing required field `task`"),
@@ -241,6 +248,20 @@ def test_a_small_file_that_asks_for_much_is_refused():
 
     with pytest.raises(SirlError, match="too many conditions for 100000 features"):
         Policy.from_json(changed(widen))
+
+
+def test_a_file_of_many_long_names_is_refused_at_once(monkeypatch):
+    compared = []
+    monkeypatch.setattr("difflib.get_close_matches", lambda name, known, **_: compared.extend(known) or [])
+
+    def change(content):
+        names = [f"{number:03}{'abcd' * 500}" for number in range(3000)]
+        content["task"].update(features=names, feature_low=[0.0] * 3000, feature_high=[1.0] * 3000)
+        content["tree"].update(weights={"abcd" * 500: 1.0})
+
+    with pytest.raises(SirlError, match="which is no feature"):
+        Policy.from_json(changed(change))
+    assert not compared
 
 
 @pytest.mark.parametrize("place", ["features", "action_names", "env"])

@@ -11,7 +11,7 @@ from sirl.learning.q_learning import fresh_table
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.search.evolution import first_state
 from sirl.search.population import evaluate_all, make_problem
-from sirl.simulators.environments import inspect, make_recipe
+from sirl.simulators.recipes import inspect, make_recipe
 
 SMALL = {
     "population": 12,
@@ -27,7 +27,7 @@ def compare(env_id, simulator="gymnasium", seed=3, generation=2, **changes):
     """Evaluate the first population both ways, and compare fitness and Q-values bit for bit."""
     settings = preset_settings(env_id, "sirl-lb").replace(**SMALL | changes)
     recipe = make_recipe(env_id)
-    problem = make_problem(inspect(recipe), settings, "sirl-lb", seed)
+    problem = make_problem(inspect(recipe).task, settings, "sirl-lb", seed)
     codons = first_state(problem).codons
     with local_engine(ArenaRecipe(recipe, problem.task, simulator, settings.max_steps), 1) as engine:
         ours = evaluate_all(codons, problem, generation, engine)

@@ -16,6 +16,7 @@ import pytest
 from gymnasium import spaces
 
 import sirl
+from conftest import Tiny
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.learning.forest import pack
 from sirl.rollout.lockstep import LockstepArena
@@ -290,6 +291,33 @@ def test_a_fault_is_named(fault, message):
         play_all(custom(fault))
     assert "\n" not in str(caught.value)
     assert ("Traceback" in caught.value.details) == ("raised" in message)
+
+
+NOTHING = np.ma.masked_array([0.0, 1.0], mask=[True, False])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reward": None}, "My-v0 returned None as reward, where numbers were due; fix the environment"),
+        ({"reward": "1.5"}, "My-v0 returned '1.5', a str, as reward, where numbers were due; fix"),
+        ({"reward": NOTHING[0]}, "My-v0 returned masked, a MaskedConstant, as reward, where numbers were due"),
+        ({"observation": ["1", "2"]}, r"My-v0 returned \['1', '2'\], a list, as observation, where numbers were due"),
+        ({"observation": NOTHING}, "My-v0 returned .*, a MaskedArray, as observation, where numbers were due"),
+        ({"terminated": "False"}, "My-v0 returned 'False', a str, as terminated, where True or False was due"),
+        ({"truncated": None}, "My-v0 returned None as truncated, where True or False was due"),
+    ],
+)
+def test_what_is_no_number_is_named_as_what_it_is(changes, message):
+    good = {"observation": np.zeros(2), "reward": 1.0, "terminated": np.True_, "truncated": 0, "info": {}}
+    for values in (good, good | changes):
+        simulator = GymnasiumSimulator(lambda: Tiny(behave=lambda _: tuple(values.values())), 1, name="My-v0")  # noqa: B023
+        simulator.reset(slots(0), np.arange(1))
+        if values is good:
+            assert simulator.step(slots(0), np.array([0])).terminated[0]
+        else:
+            with pytest.raises(EnvironmentFailure, match=f"^{message}"):
+                simulator.step(slots(0), np.array([0]))
 
 
 def test_ctrl_c_passes():

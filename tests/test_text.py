@@ -68,3 +68,14 @@ def test_a_printed_tree_of_the_paper():
         "├─ yes → push +0.67",
         "└─ no  → push -1",
     ]
+
+
+def test_text_of_a_tree_that_nobody_would_read_ends_early():
+    """That of a deep one would be dozens of times its file."""
+    n = 2**14 - 1
+    below = np.arange(1, 2 * n + 1).reshape(n, 2)
+    children = np.where(below < n, below, ~(below - n)).astype(np.int32)
+    tree = Tree(np.ones((n, 2)), np.zeros(n), children, QLeaves(np.eye(2)[np.arange(n + 1) % 2], MENU))
+    for text in (draw_tree(tree, TASK), rules(tree, TASK)):
+        assert re.fullmatch(r"… and more: 16384 leaves are too many to \w+.*", text.splitlines()[-1])
+        assert len(text.splitlines()) <= 10_001

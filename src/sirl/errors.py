@@ -63,9 +63,20 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def in_words(error: BaseException) -> str:
+    """An exception's type and the first line of its text, such as ``ValueError: bad gear``; some have no text."""
+    try:
+        text = str(error).partition("\n")[0]
+    except Exception:  # other people's exceptions may fail even at that
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def did_you_mean(name: str, known: list[str]) -> str:
     """A hint such as ``; did you mean 'population'?``, or nothing if no known name is near."""
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    # A stranger's file may have thousands of names, each as long as it likes, and difflib takes its time.
+    alike = [other for other in known if abs(len(other) - len(name)) <= 10 and len(name) <= 60][:1000]
+    near = difflib.get_close_matches(name, alike, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -43,6 +43,10 @@ class Stream(IntEnum):
     TUNING = 11
     SAMPLING = 12
     SCALING = 13
+    NETWORKS = 14
+    REPLAY = 15
+    DISTILLATION = 16
+    BOOTSTRAP = 17
 
 
 @part

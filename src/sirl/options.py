@@ -15,6 +15,8 @@ from sirl.errors import SirlError, did_you_mean
 
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Workers = Annotated[int, Meta(ge=1, le=1024)] | None
+HangLimit = Annotated[float, Meta(gt=0)] | None
+CheckpointMinutes = Annotated[float, Meta(ge=0)]
 Episodes = Annotated[int, Meta(ge=1, le=10_000_000)]
 Backend = Literal["mujoco", "gymnasium", "envpool"]
 SimulatorName = Literal["auto", "mujoco", "gymnasium", "envpool"]
@@ -41,7 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         _option("what computes episodes; auto: mujoco for the tasks that it has, else gymnasium"),
     ] = "auto"
     hang_limit: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
+        HangLimit,
         _option("seconds after which an environment in a worker process counts as hung", "S"),
     ] = None
     features: Annotated[list[str] | None, _option("names of the features, in order", "A,B,…")] = None
@@ -50,7 +52,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     env_options: Annotated[dict[str, Any], _option("keyword arguments of the environment", "NAME=VALUE")] = {}
     checkpoint_minutes: Annotated[
-        float, _option("keep a checkpoint every so many minutes; 0: after every generation", "MIN", ge=0)
+        CheckpointMinutes, _option("keep a checkpoint every so many minutes; 0: after every generation", "MIN")
     ] = 0.0
     engine: Annotated[
         Any,

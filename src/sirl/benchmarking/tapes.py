@@ -23,10 +23,10 @@ from sirl.model.task import Task
 from sirl.rollout.arena import Arena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.simulators import Ids, Step
-from sirl.simulators.environments import Recipe
 from sirl.simulators.gymnasium import GymnasiumSimulator
 from sirl.simulators.mujoco.library import stop_timers
 from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts, load_model, silence_mujoco
+from sirl.simulators.recipes import Recipe
 
 SLOTS = 128
 """Simulations in lockstep: raw physics shares what a call costs by as many."""

@@ -15,7 +15,8 @@ from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.search.evolution import State, first_state, next_generation
 from sirl.search.population import Problem, make_problem
-from sirl.simulators.environments import Recipe, choose_backend, inspect, make_recipe
+from sirl.simulators.environments import choose_backend
+from sirl.simulators.recipes import Recipe, inspect, make_recipe
 
 MUJOCO = ("InvertedPendulum-v4", "Swimmer-v4", "Reacher-v4", "Hopper-v4", "Walker2d-v4")
 PAPER = (*MUJOCO, "LunarLander-v3")
@@ -33,7 +34,7 @@ class Bench(NamedTuple):
         """A task with the settings of SIRL-LB, some of them changed."""
         recipe = make_recipe(env_id)
         backend = choose_backend(recipe, simulator)
-        chosen, task = preset_settings(env_id, "sirl-lb").replace(**settings), inspect(recipe)
+        chosen, task = preset_settings(env_id, "sirl-lb").replace(**settings), inspect(recipe).task
         cuts = ArenaRecipe(recipe, task, backend, None).kind.cuts
         return Bench(recipe, make_problem(task, chosen, "sirl-lb", 0, cuts), backend)
 

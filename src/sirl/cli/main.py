@@ -12,11 +12,11 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from sirl import __version__
-from sirl.cli import bench, compare, evaluate, plot, reproduce, show, sweep, train
+from sirl.cli import bench, compare, evaluate, plot, reproduce, show, social_dqn, sweep, train
 from sirl.errors import SirlError, did_you_mean, printable
 
 _EPILOG = """\
@@ -32,6 +32,16 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
+    if sys.stderr is None:  # closed, as by 2>&-
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
+    if sys.stdout is None:
+        print("sirl: error: standard output is closed: send it to a file, or to /dev/null.", file=sys.stderr)
+        return 1
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        print("sirl: error: the working directory was deleted: change to another one.", file=sys.stderr)
+        return 1
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that has no box characters gets question marks
             stream.reconfigure(errors="replace")
@@ -49,11 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("sirl: stopped.", file=sys.stderr)
         return 130
     except BrokenPipeError:  # `sirl show … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()
         return 141
     except OSError as error:  # such as output that goes to a full disk
         print(f"sirl: error: the system refuses ({error.strerror or error}): give it what it lacks.", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()
         return 1
 
 
@@ -66,9 +76,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sirl {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, evaluate, show, compare, plot, reproduce, sweep, bench):
+    for command in (train, evaluate, show, compare, plot, reproduce, sweep, social_dqn, bench):
         command.add(commands)
     return parser
+
+
+def _silence_output() -> None:
+    """Let what is still to be written go nowhere, or Python would complain of it at its very end."""
+    with suppress(OSError):  # it is no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
+import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from sirl.cli.arguments import add_env_option, add_fields
 from sirl.cli.printing import count, print_score
@@ -18,6 +20,10 @@ from sirl.options import Options
 
 if TYPE_CHECKING:
     from sirl.runs.training import Training
+
+
+_STOPPING = 5.0
+"""Seconds in which a run that was told to stop does so; to be told again in the midst of that could break it off."""
 
 
 def add(commands: Any) -> None:
@@ -44,7 +50,7 @@ def run(options: Namespace) -> int:
     """Train a policy, or go on with a run."""
     from sirl.cli.progress import show_progress
 
-    with _stops_on_terminate():
+    with _stops_on_signals():
         run = _make_run(options)
         _announce(run)
         try:
@@ -77,18 +83,27 @@ class _Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def _stops_on_terminate() -> Iterator[None]:
-    def stop(*_: object) -> NoReturn:
-        raise _Terminated
+def _stops_on_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM stop what is under way; those that follow soon after the first say nothing new."""
+    last = -math.inf
+
+    def stop(number: int, _: object) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > _STOPPING:
+            last = now
+            raise _Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    usual = signal.signal(signal.SIGTERM, stop)
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    usual = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, usual)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
 
 def _announce(run: Training) -> None:

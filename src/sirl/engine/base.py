@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
-from sirl.errors import EnvironmentFailure, WorkFailure
+from sirl.errors import EnvironmentFailure, WorkFailure, in_words
 
 Context = TypeVar("Context")
 Context_co = TypeVar("Context_co", covariant=True)
@@ -94,4 +94,4 @@ class Workplace(Generic[Context]):
                 close()
             except Exception as error:
                 # The results are in already: a simulator that fails to close must not cost them.
-                logger.warning("a simulator failed to close (%s: %s)", type(error).__name__, error)
+                logger.warning("a simulator failed to close (%s)", in_words(error))

@@ -1,8 +1,8 @@
 """The driver's hold on one worker process: starts it, asks it, notices how it ended, ends it.
 
 A worker is a fresh interpreter that never imports the user's ``__main__``, so a script needs no
-``if __name__ == "__main__"`` guard. It leads a session of its own: Ctrl-C in the terminal reaches only
-the driver, and whatever an environment starts can be ended together with it.
+``if __name__ == "__main__"`` guard. It is in a session of its own, so that Ctrl-C in the terminal reaches only the
+driver. What is started here becomes its supervisor, which ends whatever an environment has started.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import ExitStack, suppress
 from multiprocessing import Pipe
 from pathlib import Path
@@ -21,10 +20,13 @@ from threading import Event
 from typing import NamedTuple
 
 from sirl.engine.base import ClosedError
-from sirl.engine.messages import READY
+from sirl.engine.messages import READY, with_number, without_number
 
 GRACE = 1.0
 """Seconds that a worker gets to close its context and exit."""
+
+CLEARING = 10.0
+"""Seconds that its supervisor gets to end all that it started."""
 
 TICK = 0.1
 """Seconds between two looks at what the channel does not tell."""
@@ -64,12 +66,13 @@ class Child:
     def __init__(self, recipe: bytes, stop: Event):
         self._recipe = recipe
         self._stop = stop
+        self._calls = 0
         self.ready = False
         """It has started, so a call is what it dies of."""
         with ExitStack() as ours, ExitStack() as theirs:
             self._channel, channel = Pipe()
-            lifeline, held_lifeline = Pipe(duplex=False)
-            for end in (self._channel, held_lifeline):
+            lifeline, self._lifeline = Pipe(duplex=False)
+            for end in (self._channel, self._lifeline):
                 ours.enter_context(end)
             for end in (channel, lifeline):
                 theirs.enter_context(end)
@@ -78,21 +81,27 @@ class Child:
             self._open = ours.pop_all()
 
     def ask(self, call: bytes, timeout: float) -> bytes:
-        """The worker's answer to a call, at most ``timeout`` seconds after it has begun with it."""
+        """The worker's answer to a call, if it takes no more than ``timeout`` seconds."""
         try:
             if not self.ready:
                 self.ready = self._receive(math.inf) == READY
                 self._channel.send_bytes(self._recipe)
-            self._channel.send_bytes(call)
-            return self._receive(time.monotonic() + timeout)
+            self._calls += 1
+            self._channel.send_bytes(with_number(self._calls, call))
+            number = 0
+            while number != self._calls:  # else it is about an earlier call, from a process that an environment forked
+                number, answer = without_number(self._receive(timeout))
+            return answer
         except (EOFError, OSError) as error:
             raise DiedError from error
 
-    def _receive(self, deadline: float) -> bytes:
+    def _receive(self, timeout: float) -> bytes:
+        """What comes next; a look takes a tick of the time, however long this process was itself stopped in it."""
         while not self._channel.poll(TICK):
             if self._stop.is_set():
                 raise ClosedError
-            if time.monotonic() > deadline:
+            timeout -= TICK
+            if timeout <= 0:
                 raise HungError
             # What an environment forked may hold the channel open after its worker's death.
             if self._process.poll() is not None and not self._channel.poll():
@@ -102,16 +111,20 @@ class Child:
     def end(self, signal_number: signal.Signals | None = None) -> Ending:
         """End the worker and all that it started, and let go of everything.
 
-        It gets a moment to exit by itself: by the signal, if one is given, and because nobody listens.
+        It gets a moment to exit by itself, by the signal if one is given, and because nobody listens; but none if the
+        signal is SIGKILL.
         """
         self._channel.close()
-        if signal_number is not None:
-            self._process.send_signal(signal_number)
+        if signal_number not in (None, signal.SIGKILL):
+            self._process.send_signal(signal_number)  # its supervisor passes it on
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE)
-        with suppress(ProcessLookupError, PermissionError):  # nothing is left; macOS denies instead
-            os.killpg(self._process.pid, signal.SIGKILL)
-        returncode = self._process.wait()
+            self._process.wait(0 if signal_number == signal.SIGKILL else GRACE)
+        self._lifeline.close()  # which tells its supervisor to end all of them
+        try:
+            returncode = self._process.wait(CLEARING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            returncode = self._process.wait()
         self._crash_log.seek(0)
         traceback = self._crash_log.read().decode(errors="replace")
         self._open.close()

@@ -12,19 +12,23 @@ import hashlib
 import logging
 import math
 import os
+import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
-from threading import TIMEOUT_MAX, Thread, Timer
+from threading import Thread, Timer
 from typing import Any
 
 import cloudpickle
 
 from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace, hung, label_of
+from sirl.engine.child import TICK
 from sirl.engine.messages import answer_call, decode_answer, encode_call
 from sirl.errors import SirlError, WorkFailure
 
+_ANSWER = 10.0
+"""Seconds in which the address of a cluster has to answer."""
 _FAREWELL = 1.0
 """Seconds that a Ray worker has to hand over the news that its item hangs."""
 
@@ -100,14 +104,22 @@ def _connect(address: str | None) -> Any:
         raise SirlError("the ray engine needs Ray: run `pip install 'sirl[ray]'`.") from None
     if not ray.is_initialized():
         try:
+            _knock(address)
             ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
-        except (ConnectionError, ValueError) as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
             raise SirlError(
                 f"no Ray cluster answers at {address!r} ({reason}): start one with `ray start --head`, or leave out "
                 "--address to start one here."
             ) from None
     return ray
+
+
+def _knock(address: str | None) -> None:
+    """Raise OSError if nobody listens at an address such as ``host:port``: Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=_ANSWER).close()
 
 
 def _serve(recipe: bytes, call: bytes, timeout: float) -> bytes | str:
@@ -118,7 +130,7 @@ def _serve(recipe: bytes, call: bytes, timeout: float) -> bytes | str:
     if timeout < math.inf:  # for native code that keeps the GIL, and so this thread, for itself
         faulthandler.dump_traceback_later(2 * timeout + _FAREWELL, exit=True)
     try:
-        return answers.get(timeout=min(timeout, TIMEOUT_MAX))
+        return _first(answers, timeout)
     except Empty:
         frame = sys._current_frames().get(thread.ident or 0)
         # The thread can't be ended, so its process is, as soon as the answer is on its way.
@@ -126,6 +138,17 @@ def _serve(recipe: bytes, call: bytes, timeout: float) -> bytes | str:
         return "".join(traceback.format_stack(frame))
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+def _first(answers: SimpleQueue[bytes], timeout: float) -> bytes:
+    """The first answer; a look takes a tick of the time, however long this process was itself stopped in it."""
+    while True:
+        try:
+            return answers.get(timeout=TICK)
+        except Empty:
+            timeout -= TICK
+            if timeout <= 0:
+                raise
 
 
 def _workplace(recipe: bytes) -> Workplace[Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, wait
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 
 from sirl.engine.base import ClosedError, Context, Engine, Item, Result, Workplace
@@ -66,13 +67,20 @@ class Threads(Engine[Context]):
         if self._closed:
             raise ClosedError
         futures: list[Future[Result]] = [Future() for _ in items]
+        news: SimpleQueue[Future[Result]] = SimpleQueue()
         try:
             for future, item in zip(futures, items, strict=True):
+                future.add_done_callback(news.put)
                 self._jobs.put(partial(_fulfil, future, function, item))
-            _wait(futures, until=_failed_or_done)
-            _wait(_cancel(futures), until=_all_done)
+            while not _failed_or_done(futures):
+                _nap(news)
+            rest = _cancel(futures)
+            while not _all_done(rest):
+                _nap(news)
         except BaseException:  # Ctrl-C, or whatever else a signal handler raises
-            wait(_cancel(futures), timeout=GRACE)
+            rest, deadline = _cancel(futures), time.monotonic() + GRACE
+            while not _all_done(rest) and time.monotonic() < deadline:
+                _nap(news)
             raise
         # Cancelled items come after every item that failed, so this raises the first failure.
         return [future.result() for future in futures]
@@ -113,11 +121,13 @@ def _fulfil(
         future.set_result(result)
 
 
-def _wait(futures: list[Future[Result]], until: Callable[[list[Future[Result]]], bool]) -> None:
-    """Wait in naps: a Ctrl-C that comes just before a wait begins is only noticed when that wait ends."""
-    while not until(futures):
-        running = [future for future in futures if not future.done()]
-        wait(running, timeout=NAP, return_when=FIRST_EXCEPTION)
+def _nap(news: SimpleQueue[Future[Result]]) -> None:
+    """Wait for news, but not for long: a Ctrl-C that comes just before a wait begins is noticed when that wait ends.
+
+    A simple queue and no lock of Python's: a handler that raises between two lines of one would leave it broken.
+    """
+    with suppress(Empty):
+        news.get(timeout=NAP)
 
 
 def _all_done(futures: list[Future[Result]]) -> bool:

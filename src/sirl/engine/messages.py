@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from sirl.engine.base import Workplace
-from sirl.errors import EnvironmentFailure
+from sirl.errors import EnvironmentFailure, in_words
 
 READY = b"ready"
 """A worker's first message, when it has started and waits for the recipe of its context."""
@@ -38,6 +38,16 @@ class Raised(NamedTuple):
     remote_traceback: str
 
 
+def with_number(number: int, message: bytes) -> bytes:
+    """A message that says which call it is about."""
+    return number.to_bytes(8) + message
+
+
+def without_number(message: bytes) -> tuple[int, bytes]:
+    """The number of the call that a message is about, and the rest."""
+    return int.from_bytes(message[:8]), message[8:]
+
+
 def encode_call(function: Callable[[Any, Any], Any], item: object) -> bytes:
     """The message that asks a worker for ``function(context, item)``."""
     return bytes(cloudpickle.dumps((function, item)))
@@ -52,8 +62,7 @@ def answer_call(workplace: Workplace[Any], call: bytes) -> bytes:
         exception = b""
         with contextlib.suppress(Exception):
             exception = cloudpickle.dumps(error)
-        summary = traceback.format_exception_only(error)[-1].strip()
-        return bytes(cloudpickle.dumps(Raised(exception, summary, traceback.format_exc())))
+        return bytes(cloudpickle.dumps(Raised(exception, in_words(error), traceback.format_exc())))
 
 
 def decode_answer(answer: bytes) -> Any:

@@ -145,4 +145,5 @@ def _died(name: str, times: int, last: Ending) -> WorkFailure:
         fix = "native code of its environment crashed (the details tell where)"
         if how == "SIGKILL":
             fix = "memory has probably run out, so use fewer --workers"
-    return WorkFailure(f"ended its worker process {times} times, last with {how}: {fix}", last.traceback, name)
+    often = "with" if times == 1 else f"{times} times, last with"
+    return WorkFailure(f"ended its worker process {often} {how}: {fix}", last.traceback, name)

@@ -21,6 +21,9 @@ from sirl.arrays import Actions, Floats, Ints
 from sirl.model.menu import Menu
 from sirl.model.task import Task
 
+WHOLE = tuple(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))
+"""Types of whole numbers."""
+
 
 class Broken(Exception):  # noqa: N818 - it is the file that is broken, and it never leaves this room
     """The content of a model file contradicts itself."""
@@ -218,10 +221,13 @@ def checked_action(value: float | list[float], task: Task) -> Floats:
     if task.action != "box" and (action != np.rint(action)).any():
         raise Broken(f"its action {value} is no whole number")
     low, high = np.array(task.action_low), np.array(task.action_high)
-    with np.errstate(over="ignore"):
-        rounded = action.astype(task.action_dtype) if task.action == "box" else action
-    if not ((low <= rounded) & (rounded <= high)).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        typed = action.astype(task.action_dtype)
+    played = action if task.action_dtype in WHOLE else typed
+    if not ((low <= played) & (played <= high)).all():
         raise Broken(f"its action {value} lies outside the bounds {task.action_low} to {task.action_high}")
+    if played is action and (typed != action).any():
+        raise Broken(f"its action {value} is none of type {task.action_dtype}")
     return action
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sirl.arrays import Floats
 from sirl.errors import SirlError, did_you_mean
 from sirl.model.kinds import read_leaves
-from sirl.model.leaves import Broken, checked_action, finite
+from sirl.model.leaves import WHOLE, Broken, checked_action, finite
 from sirl.model.menu import Menu
 from sirl.model.task import Task
 from sirl.model.tree import Tree
@@ -29,7 +29,7 @@ _FORMAT = "sirl policy"
 _MOST_ACTIONS = 100_000
 _MOST_WEIGHTS = 20_000_000
 """Conditions times features: a file of a few names must not ask for gigabytes."""
-_DTYPES = ("float16", "float32", "float64", *(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)))
+_DTYPES = ("float16", "float32", "float64", *WHOLE)
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -170,6 +170,8 @@ def _content(file: _File) -> Content:
     named = [task.env, *task.features, *task.action_names, origin.method, origin.note, origin.sirl]
     if odd := next((n for n in named + ([] if menu is None else menu.names) if not n.isprintable()), None):
         raise Broken(f"its name {odd!r} has a character that does not print")
+    if not all(map(str.strip, [task.env, *task.features, *task.action_names, *([] if menu is None else menu.names)])):
+        raise Broken("a name in it is empty")
     return Content(task, _to_tree(file.tree, _checked(task), menu), origin)
 
 
@@ -180,7 +182,7 @@ def _checked(task: Task) -> Task:
         raise Broken("its features are not named one by one")
     if abs(task.observation_start) > 2**53:
         raise Broken(f"its observations start at {task.observation_start}")
-    if task.action_dtype not in _DTYPES:
+    if task.action_dtype not in (_DTYPES if task.action == "box" else WHOLE):
         raise Broken(f"its actions are of type {task.action_dtype!r}")
     n = len(task.action_low)
     if task.action_shape != ([] if task.action == "discrete" else [n]) or len(task.action_high) != n or not n:

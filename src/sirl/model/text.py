@@ -10,6 +10,9 @@ from sirl.arrays import Floats
 from sirl.model.task import Task
 from sirl.model.tree import Tree
 
+_MOST_LINES = 5000
+"""Of a tree, and of its rules: nobody reads on from there, and a deep tree has far more text than its file."""
+
 
 def draw_tree(tree: Tree, task: Task) -> str:
     """The tree drawn with box characters, conditions before what they lead to."""
@@ -18,6 +21,8 @@ def draw_tree(tree: Tree, task: Task) -> str:
     lines = [f"if {condition(tree, 0, task.features)}"]
     pending = [(int(tree.children[0, 1]), "", "└─ no  "), (int(tree.children[0, 0]), "", "├─ yes ")]
     while pending:
+        if len(lines) == _MOST_LINES:
+            return "\n".join([*lines, f"… and more: {tree.n_leaves} leaves are too many to draw"])
         node, indent, branch = pending.pop()
         if node < 0:
             lines.append(f"{indent}{branch}→ {tree.leaves.label(~node, task)}")
@@ -32,10 +37,12 @@ def draw_tree(tree: Tree, task: Task) -> str:
 def rules(tree: Tree, task: Task) -> str:
     """The conditions, a letter each, and a rule for each leaf in these letters."""
     names = [_letters(split) for split in range(tree.n_splits)]
-    lines = [f"{name}:  {condition(tree, split, task.features)}" for split, name in enumerate(names)]
+    lines = [f"{name}:  {condition(tree, split, task.features)}" for split, name in enumerate(names[:_MOST_LINES])]
     lines += [""] if lines else []
     pending: list[tuple[int, list[str]]] = [(tree.root, [])]
     while pending:
+        if len(lines) >= 2 * _MOST_LINES:
+            return "\n".join([*lines, f"… and more: {tree.n_leaves} leaves are too many to put in words"])
         node, path = pending.pop()
         if node < 0:
             action = tree.leaves.label(~node, task)

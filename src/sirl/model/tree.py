@@ -6,6 +6,7 @@ is parallel arrays, its splits in pre-order, root first. Leaves come in kinds (`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -92,7 +93,7 @@ def simplify(tree: Tree) -> Tree:
             return node
         weights, threshold = tree.weights[node], float(tree.thresholds[node])
         row = weights.tobytes()
-        low, high = known.get(row, (-np.inf, np.inf)) if weights.any() else (0.0, np.nextafter(0.0, 1.0))
+        low, high = known.get(row, (-np.inf, np.inf)) if weights.any() else (0.0, math.nextafter(0.0, 1.0))
         yes, no = tree.children[node].tolist()
         if threshold >= high:
             return visit(yes, known)

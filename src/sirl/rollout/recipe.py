@@ -10,8 +10,8 @@ from sirl.options import Backend
 from sirl.rollout.arena import Arena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.simulators import Simulator
-from sirl.simulators.environments import Recipe
 from sirl.simulators.gymnasium import GymnasiumSimulator
+from sirl.simulators.recipes import Recipe
 
 _SLOTS = {"mujoco": 32, "gymnasium": 32, "envpool": 128}
 """Episodes in lockstep on one worker: enough that Python's cost per call is shared by many."""

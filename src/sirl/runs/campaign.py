@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 import gymnasium as gym
 
 from sirl.config import checked
-from sirl.engine import make_engine
-from sirl.errors import SirlError
+from sirl.engine import Engine, make_engine
+from sirl.errors import SirlError, WorkFailure
 from sirl.model.policy import Policy, load
 from sirl.options import Episodes, Workers
 from sirl.runs.directory import Score, read_history, read_score
@@ -76,10 +76,21 @@ def train_all(
     if len({job.out for job in jobs}) < len(jobs):
         raise SirlError("two runs have the same directory: give each one of its own.")
     with make_engine(engine, _nothing, workers, address) as team:
-        failures = [text for text in team.map(partial(_train, episodes), jobs) if text]
+        failures = _train_each(team, episodes, jobs)
     if failures:
         raise SirlError("\n".join(failures))
     return [read_finished(job.out) for job in jobs]
+
+
+def _train_each(team: Engine[None], episodes: int, jobs: list[Job]) -> list[str]:
+    """Train every job to its end, also after one that ends its process; why some failed."""
+    crashed: list[WorkFailure] = []
+    while True:
+        left = [job for job in jobs if job.label not in {failure.where for failure in crashed}]
+        try:
+            return [*map(str, crashed), *(text for text in team.map(partial(_train, episodes), left) if text)]
+        except WorkFailure as failure:  # what the others have done is kept, and is not done again
+            crashed.append(failure)
 
 
 def read_finished(directory: str | Path) -> Finished:

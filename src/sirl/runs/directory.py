@@ -13,9 +13,9 @@ import os
 import tomllib
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import tomli_w
@@ -104,7 +104,7 @@ class RunDirectory:
 
         with writable(self.path / ".lock"):
             file = open_to_append(self.path / ".lock")
-        self._unlock = weakref.finalize(self, file.close)  # also if nobody calls unlock
+        self._unlock = weakref.finalize(self, _let_go, file)  # also if nobody calls unlock
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -213,6 +213,11 @@ def fresh_path(base: str | os.PathLike[str]) -> Path:
 
 def _nothing() -> None:
     pass
+
+
+def _let_go(lock: IO[bytes]) -> None:
+    with suppress(OSError):  # it is gone even if the system complains
+        lock.close()
 
 
 def _content(path: Path) -> bytes | None:

@@ -18,10 +18,11 @@ from sirl.engine import local_engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.model.policy import Policy
-from sirl.options import Episodes, Seed, Workers
+from sirl.options import Episodes, HangLimit, Seed, Workers
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.spread import play_all
-from sirl.simulators.environments import inspect, make_recipe, named_by_file, usable_cores
+from sirl.simulators.environments import usable_cores
+from sirl.simulators.recipes import inspect, make_recipe, named_by_file
 
 
 class Evaluation(NamedTuple):
@@ -54,6 +55,7 @@ def evaluate(
     episodes: int = 100,
     seed: int = 0,
     workers: int | None = None,
+    hang_limit: float | None = None,
     max_steps: int | None = None,
     env_options: dict[str, Any] | None = None,
 ) -> Evaluation:
@@ -67,11 +69,14 @@ def evaluate(
         episodes: how many.
         seed: which ones.
         workers: processes to use; all usable cores if not given. The result is the same.
+        hang_limit: seconds after which a stretch of work in an environment counts as hung.
         max_steps: cut episodes here, if the environment has no limit of its own.
         env_options: keyword arguments of the environment.
     """
     episodes, seed = checked("episodes", episodes, Episodes), checked("seed", seed, Seed)
     workers, max_steps = checked("workers", workers, Workers), checked("max_steps", max_steps, MaxSteps)
+    hang_limit = checked("hang_limit", hang_limit, HangLimit)
+    workers = min(workers or usable_cores(), -(-episodes // 8))
     if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
         raise SirlError(
             f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
@@ -80,14 +85,13 @@ def evaluate(
     recipe = make_recipe(
         named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, env_options
     )
-    if why := policy.mismatch(inspect(recipe)):
+    if why := policy.mismatch(inspect(recipe, workers=workers, hang_limit=hang_limit).task):
         raise SirlError(
             f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
             "evaluate it on a task with the same spaces."
         )
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
-    workers = min(workers or usable_cores(), -(-episodes // 8))
-    with local_engine(ArenaRecipe(recipe, policy.task, "gymnasium", max_steps), workers) as engine:
+    with local_engine(ArenaRecipe(recipe, policy.task, "gymnasium", max_steps), workers, hang_limit) as engine:
         returns, lengths = (rows[0] for rows in play_all([policy.tree], seeds, recipe.name, engine))
     if n_broken := np.isneginf(returns).sum():
         raise EnvironmentFailure(

@@ -35,7 +35,8 @@ from sirl.search.evolution import Evolution
 from sirl.search.laws import LawProblem, Laws
 from sirl.search.population import make_problem
 from sirl.search.records import Record
-from sirl.simulators.environments import Recipe, choose_backend, inspect, make_recipe, named_by_file, usable_cores
+from sirl.simulators.environments import choose_backend, usable_cores
+from sirl.simulators.recipes import Recipe, inspect, make_recipe, named_by_file
 
 Environment = str | Callable[[], gym.Env[Any, Any]]
 
@@ -58,7 +59,20 @@ class Training:
         recipe = make_recipe(env, options.env_options)
         self.settings = preset_settings(recipe.name, options.method).replace(**changes)
         _check_method(options.method, self.settings.collaborative_iterations)
-        self.task = inspect(recipe, options.features, options.actions)
+        self.task, repeatable = inspect(
+            recipe,
+            options.features,
+            options.actions,
+            workers=self.workers,
+            hang_limit=options.hang_limit,
+            play=True,
+        )
+        if not repeatable:
+            warnings.warn(
+                f"{recipe.name} gave two different episodes for one seed and the same actions, so this run can't be "
+                "repeated or resumed exactly: let its reset(seed=…) seed all that it draws from.",
+                stacklevel=2,
+            )
         backend = choose_backend(recipe, options.simulator)
         self.arena = ArenaRecipe(recipe, self.task, backend, self.settings.max_steps)
         self.search = self._make_search(recipe)
@@ -218,6 +232,7 @@ class Training:
             self._env,
             episodes=episodes,
             workers=self.workers,
+            hang_limit=self.options.hang_limit,
             max_steps=self.settings.max_steps,
             env_options=self.config.env_options,
         )

@@ -28,7 +28,7 @@ from sirl.search.champion import confirm, fresh_seeds
 from sirl.search.race import Crown, challenge
 from sirl.search.records import Cost, Record, Standing
 from sirl.search.shapes import Shape, make_terms, term_values
-from sirl.simulators.environments import Recipe
+from sirl.simulators.recipes import Recipe
 from sirl.simulators.scales import ScaleOrder, observe
 
 _STRUCTURES = (1, 2, 1, 3, 1, 2, 1, 4)

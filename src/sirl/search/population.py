@@ -182,7 +182,8 @@ class _Group:
         settings = self.problem.settings
         seen = self.episodes_seen + np.arange(len(episodes))
         self.episodes_seen += len(episodes)
-        epsilons = np.asarray(settings.epsilon * settings.epsilon_decay**seen, dtype=np.float64)
+        with np.errstate(under="ignore"):  # whatever the caller has set: it may become 0
+            epsilons = np.asarray(settings.epsilon * settings.epsilon_decay**seen, dtype=np.float64)
         return Learning(self.rule, self.problem.menu.values, epsilons, episodes.start)
 
 

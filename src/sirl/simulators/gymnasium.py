@@ -11,7 +11,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -19,17 +18,15 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sirl.errors import EnvironmentFailure, SirlError, did_you_mean
+from sirl.arrays import Floats
+from sirl.errors import EnvironmentFailure, SirlError, did_you_mean, in_words
 from sirl.simulators import Ids, Step
+from sirl.simulators.returned import check_flags, check_rewards, rows_of
 
 Environment = gym.Env[Any, Any]
-Floats = NDArray[np.float64]
 
 ENDLESS = 100_000
 """Steps after which an episode without a time limit is taken for one that never ends."""
-
-LARGEST_REWARD = 1e100
-"""Sums of these stay finite over any episode, and so do Q-values."""
 
 # These keep one Box2D world for all their episodes, and a world remembers: the order in which it solves
 # contacts depends on the bodies it held before. More than half of BipedalWalker's episodes differ for it.
@@ -124,9 +121,9 @@ class GymnasiumSimulator:
             observations, rewards, terminated, truncated, _ = zip(*steps, strict=True)
             step = Step(
                 observations=self._rows(observations),
-                rewards=_rewards(rewards, self._name),
-                terminated=np.array(terminated, np.bool_),
-                truncated=np.array(truncated, np.bool_) | out_of_time,
+                rewards=check_rewards(rewards, self._name),
+                terminated=check_flags(terminated, "terminated", self._name),
+                truncated=check_flags(truncated, "truncated", self._name) | out_of_time,
             )
         return self._without_broken(ids, step) if self._is_mujoco else step
 
@@ -139,6 +136,10 @@ class GymnasiumSimulator:
             return step
         step.observations[broken], step.rewards[broken], step.terminated[broken] = 0.0, 0.0, True
         return step._replace(broken=broken)
+
+    def action_space(self) -> spaces.Space[Any]:
+        """The action space of an environment that has been reset."""
+        return next(iter(self._environments.values())).action_space
 
     def close(self) -> None:
         """Close every environment."""
@@ -157,7 +158,7 @@ class GymnasiumSimulator:
                 environment.close()
             environment = self._environments[slot] = self._make()
             if self._to_rows is None:
-                self._to_rows = _rows_of(environment.observation_space, self._name)
+                self._to_rows = rows_of(environment.observation_space, self._name)
                 self._may_be_endless = self._max_steps is None and not _has_time_limit(environment)
                 self._counts = self._max_steps is not None or self._may_be_endless
                 self._remade_at_reset = _is_remade_at_reset(environment)
@@ -179,82 +180,6 @@ class GymnasiumSimulator:
         if self._may_be_endless and (elapsed > ENDLESS).any():
             raise EnvironmentFailure(f"{self._name} never ended an episode, not in {ENDLESS} steps; set --max-steps")
         return elapsed >= (np.inf if self._max_steps is None else self._max_steps)
-
-
-def _rows_of(space: spaces.Space[Any], name: str) -> Callable[[Sequence[Any]], Floats]:
-    """The function that turns n observations of ``space`` into rows (n, n_features)."""
-    if isinstance(space, spaces.Discrete):
-        return partial(_one_hot, n=int(space.n), start=int(space.start), name=name)
-    if isinstance(space, spaces.Box) and len(space.shape) == 1:
-        return partial(_stack, shape=space.shape, what="observation", name=name)
-    raise SirlError(
-        f"{name} has the observation space {space}, which is neither Discrete nor a one-dimensional Box; "
-        "wrap the environment in gymnasium.wrappers.FlattenObservation"
-    )
-
-
-def _stack(values: Sequence[Any], *, shape: tuple[int, ...], what: str, name: str) -> Floats:
-    """What n environments returned, checked once for all, as floats (n, *shape)."""
-    rows = _array(values, shape, what, name)
-    _check_finite(rows, what, name)
-    return rows
-
-
-def _array(values: Sequence[Any], shape: tuple[int, ...], what: str, name: str) -> Floats:
-    """What n environments returned, (n, *shape)."""
-    try:
-        if shape and all(type(value) is np.ndarray and value.shape == shape for value in values):
-            rows = np.concatenate(values, dtype=np.float64).reshape(-1, *shape)  # far faster than what can take all
-        else:
-            rows = np.array(values, np.float64)
-    except ValueError as error:  # which shapes that differ are, for NumPy
-        raise _wrong_shape(values, shape, what, name) from error
-    if rows.shape != (len(values), *shape):
-        raise _wrong_shape(values, shape, what, name)
-    return rows
-
-
-def _check_finite(rows: Floats, what: str, name: str) -> None:
-    finite = np.isfinite(rows)
-    if not finite.all():
-        first = tuple(np.argwhere(~finite)[0])
-        place = f"{what} feature {first[1]}" if rows.ndim > 1 else what
-        number = "NaN" if np.isnan(rows[first]) else str(rows[first])
-        raise EnvironmentFailure(
-            f"{name} returned {number} in {place}; fix the environment, so that all it returns is finite"
-        )
-
-
-def _rewards(values: Sequence[Any], name: str) -> Floats:
-    """The rewards of n environments, checked, (n,)."""
-    rewards = _array(values, (), "reward", name)
-    if not (rewards.min() >= -LARGEST_REWARD and rewards.max() <= LARGEST_REWARD):  # nor is it with NaN
-        _check_finite(rewards, "reward", name)
-        largest = rewards[int(np.abs(rewards).argmax())]
-        raise EnvironmentFailure(f"{name} returned {largest:g} as reward, too large to add up; fix the environment")
-    return rewards
-
-
-def _wrong_shape(values: Sequence[Any], shape: tuple[int, ...], what: str, name: str) -> EnvironmentFailure:
-    wrong = next((np.shape(value) for value in values if np.shape(value) != shape), "unknown")
-    return EnvironmentFailure(
-        f"{name} returned an array of shape {wrong} as {what}, where {shape} was due; "
-        "fix the environment or its observation space"
-    )
-
-
-def _one_hot(values: Sequence[Any], *, n: int, start: int, name: str) -> Floats:
-    """Rows (m, n), each with a one in the place of its value, from m values of ``Discrete(n, start)``."""
-    places = _stack(values, shape=(), what="observation", name=name) - start
-    outside = (places < 0) | (places >= n)
-    if outside.any():
-        raise EnvironmentFailure(
-            f"{name} returned {values[int(outside.argmax())]} as observation, which is not in its space "
-            f"Discrete({n}, start={start}); fix the environment or its observation space"
-        )
-    rows = np.zeros((len(values), n))
-    rows[np.arange(len(values)), places.astype(np.intp)] = 1.0
-    return rows
 
 
 def _has_time_limit(environment: Environment) -> bool:
@@ -282,16 +207,15 @@ def _blame(name: str, call: str) -> Iterator[None]:
     except SirlError:
         raise
     except (Exception, SystemExit) as error:
-        reason = f": {line}" if (line := str(error).partition("\n")[0]) else ""
         raise EnvironmentFailure(
-            f"{name} raised {type(error).__name__}{reason} in {call}; fix the environment"
+            f"{name} raised {in_words(error)} in {call}; fix the environment"
             + (" or its options" if call == "make" else ""),
             details=traceback.format_exc(),
         ) from error
 
 
 def _missing_package(env_id: str, error: Exception) -> SirlError:
-    cause = str(error).partition(". ")[0]
+    cause = in_words(error).partition(": ")[2].partition(". ")[0]
     package = getattr(error, "name", None)
     fix = f"run `pip install {package}`" if package else "install the package that provides it"
     return SirlError(f"environment {env_id!r} cannot be loaded ({cause}); {fix}")

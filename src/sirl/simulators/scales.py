@@ -9,8 +9,8 @@ import numpy as np
 from sirl.arrays import Actions, Floats
 from sirl.keys import Key, episode_seeds, fold_all, uniforms
 from sirl.model.task import Task
-from sirl.simulators.environments import Recipe
 from sirl.simulators.gymnasium import GymnasiumSimulator
+from sirl.simulators.recipes import Recipe
 
 _EPISODES = 8
 _STEPS = 200

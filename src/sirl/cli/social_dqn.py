@@ -1,0 +1,250 @@
+"""``sirl social-dqn``: a grid of deep Q-networks that learn together, the ranking, and a tree made from the best."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from sirl.deep.settings import DeepSettings, Method, field_types
+from sirl.errors import SirlError
+
+if TYPE_CHECKING:
+    from sirl.deep.grid import Point
+    from sirl.deep.records import Result, Standing
+    from sirl.deep.search import GridSearch
+
+_EPILOG = """\
+axes of the grid, and the paper's values:
+  learning_rate=0.001,0.0001  layers=1,3  units=8,16  batch_size=64,128  target_period=100,1000
+  discount=0.99; architecture=64x32,128 in place of layers and units
+
+examples:
+  sirl social-dqn CartPole-v1
+  sirl social-dqn CartPole-v1 --method plain
+  sirl social-dqn CartPole-v1 --runs 10 --compare best
+  sirl social-dqn Acrobot-v1 --grid units=32,64 --grid layers=2 --voting majority --halving
+"""
+
+
+def add(commands: Any) -> None:
+    """Describe the command."""
+    parser = commands.add_parser(
+        "social-dqn",
+        help="search a grid of deep Q-networks that learn together, and distil the best into a tree",
+        description="All networks of a grid share one stream of episodes by voting, then each goes on alone. Needs "
+        "sirl[deep].",
+        epilog=_EPILOG,
+        usage="sirl social-dqn ENV [options]\n       sirl social-dqn --resume DIR",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("env", metavar="ENV", nargs="?", help="a Gymnasium id with discrete actions")
+    parser.add_argument(
+        "--grid", action="append", default=[], metavar="AXIS=V,V,…", help="values of an axis [the paper's, see below]"
+    )
+    parser.add_argument(
+        "--method", choices=get_args(Method), default="social", help="learn together, or each network alone [social]"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result [0]")
+    parser.add_argument("--runs", type=int, metavar="N", help="as many searches, with seeds from --seed on [1]")
+    parser.add_argument(
+        "--compare",
+        choices=("best", "all"),
+        help="after each social search a plain one of its best configuration, or of the whole grid; table and figure",
+    )
+    parser.add_argument("--out", metavar="DIR", help="a new directory [runs/ENV-METHOD-dqn-SEED]")
+    parser.add_argument("--resume", metavar="DIR", help="go on with the search in this directory, to the same end")
+    parser.add_argument(
+        "--checkpoint-minutes", type=float, default=1.0, metavar="MIN", help="keep a checkpoint every so often [1]"
+    )
+    parser.add_argument("--max-leaves", type=int, default=8, metavar="N", help="of the distilled tree [8]")
+    parser.add_argument(
+        "--axis-aligned", action="store_true", help="conditions of the distilled tree look at one feature each"
+    )
+    for name, kind in field_types().items():
+        _add_setting(parser, name, kind)
+    parser.set_defaults(run=run)
+
+
+def _add_setting(parser: Any, name: str, kind: Any) -> None:
+    """An option for a field of DeepSettings."""
+    annotated = next((k for k in get_args(kind) if hasattr(k, "__metadata__")), kind)  # of X | None
+    default = DeepSettings.__struct_defaults__[DeepSettings.__struct_fields__.index(name)]
+    text, plain = annotated.__metadata__[0].description, annotated.__origin__
+    option = "--" + name.replace("_", "-")
+    how: dict[str, Any] = {"default": argparse.SUPPRESS}
+    if plain is bool:
+        parser.add_argument(option, action="store_true", help=text, **how)
+        return
+    how |= {"help": text if default is None else f"{text} [{default}]"}
+    if get_origin(plain) is Literal:
+        how["choices"] = get_args(plain)
+    else:
+        how |= {"type": plain, "metavar": "N" if plain is int else "X"}
+    parser.add_argument(option, **how)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search, and print what came of it."""
+    from sirl.deep import check_installed
+
+    check_installed()
+    if options.runs or options.compare:
+        return _run_many(options)
+    search = _resumed(options) if options.resume else _new(options, options.method, options.seed, options.out)
+    try:
+        _play(search)
+    except KeyboardInterrupt:
+        print(f"\nsirl: stopped; to go on: sirl social-dqn --resume {_place(search)}", file=sys.stderr)
+        return 130
+    _report(search, options)
+    return 0
+
+
+def _new(
+    options: argparse.Namespace, method: Method, seed: int, out: str | Path | None, grid: list[Point] | None = None
+) -> GridSearch:
+    from sirl.deep.grid import parse_axis
+    from sirl.deep.search import GridSearch
+    from sirl.runs.directory import fresh_path
+
+    if options.env is None:
+        raise SirlError("name the task, such as CartPole-v1, or the search to go on with: --resume DIR.")
+    axes = [parse_axis(text) for text in options.grid]
+    if len(dict(axes)) < len(axes):
+        raise SirlError("--grid names an axis twice: give all of its values at once.")
+    base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{method}-dqn-{seed}"
+    return GridSearch(
+        options.env,
+        grid=grid or dict(axes),
+        method=method,
+        seed=seed,
+        out=out or fresh_path(base),
+        checkpoint_minutes=options.checkpoint_minutes,
+        **{name: value for name, value in vars(options).items() if name in DeepSettings.__struct_fields__},
+    )
+
+
+def _resumed(options: argparse.Namespace) -> GridSearch:
+    from sirl.deep.search import GridSearch
+
+    given = {name for name in vars(options) if name in DeepSettings.__struct_fields__}
+    given |= {name for name in ("grid", "out") if getattr(options, name)}
+    if given:
+        raise SirlError(
+            f"a search goes on with what it was first asked, so --resume can't be given {', '.join(sorted(given))}: "
+            "leave it out, or start a new search."
+        )
+    return GridSearch.resume(options.resume, options.env, options.checkpoint_minutes)
+
+
+def _place(search: GridSearch) -> Path:
+    assert search.directory is not None  # the command line always gives one
+    return search.directory.path
+
+
+def _play(search: GridSearch) -> None:
+    config, where = search.config, _place(search)
+    print(f"{config.method} search of {len(config.grid)} networks on {config.env}, seed {config.seed} → {where}")
+    for _ in _shown(search.episodes()):
+        pass
+
+
+def _shown(standings: Iterator[Standing]) -> Iterator[None]:
+    """Show where the search stands: a live bar on a terminal, a line now and then elsewhere."""
+    from rich.progress import Progress
+
+    if sys.stdout.isatty():
+        with Progress() as bar:
+            task = bar.add_task("")
+            for standing in standings:
+                bar.update(task, total=standing.total, completed=standing.done, description=_line(standing))
+                yield
+        return
+    shown = -1
+    for standing in standings:
+        if standing.done * 20 // standing.total > shown:
+            shown = standing.done * 20 // standing.total
+            print(f"{standing.done:,}/{standing.total:,} episodes  {_line(standing)}", flush=True)
+        yield
+
+
+def _line(standing: Standing) -> str:
+    return f"{standing.phase}  {standing.networks} networks  return {standing.recent:.1f}  {standing.seconds:.0f} s"
+
+
+def _report(search: GridSearch, options: argparse.Namespace) -> None:
+    """The ranking, the best network on unseen episodes, and the tree made from it."""
+    from sirl.deep.episodes import evaluate
+    from sirl.deep.imitation import distil
+    from sirl.deep.report import ranking_table
+    from sirl.runs.evaluation import evaluate as evaluate_tree
+
+    result, where = search.result, _place(search)
+    max_steps, env_options = search.settings.max_steps, search.config.env_options
+    print(f"\n{ranking_table(result)}\n")
+    score = evaluate(search.champion, max_steps=max_steps, env_options=env_options)
+    print(f"network  {score.mean:.2f} ± {score.std:.2f} on 100 unseen episodes")
+    distilled = distil(
+        search.champion,
+        max_leaves=options.max_leaves,
+        oblique=not options.axis_aligned,
+        seed=search.config.seed,
+        max_steps=max_steps,
+        env_options=env_options,
+    )
+    distilled.tree.save(where / "tree.json")
+    tree_score = evaluate_tree(distilled.tree, workers=1, max_steps=max_steps, env_options=env_options)
+    leaves, counts = distilled.tree.tree.n_leaves, result.episodes
+    print(
+        f"tree     {tree_score.mean:.2f} ± {tree_score.std:.2f} on the same, {leaves} leaves, does what the network "
+        f"would in {distilled.agreement:.1%} of states\n"
+        f"cost     {counts.budget:,} episodes and {counts.validation:,} more to choose the champion, "
+        f"{result.steps:,} steps, {result.seconds:.0f} s\n\n{distilled.tree}\n\n"
+        f"next     sirl evaluate {where}/tree.json\n"
+        f"         sirl show {where}/tree.json"
+    )
+
+
+def _run_many(options: argparse.Namespace) -> int:
+    """Searches of several seeds, each in a directory of its own; those that are finished are not done again."""
+    base = Path(options.out or f"runs/{options.env}-social-dqn")
+    seeds = range(options.seed, options.seed + (options.runs or 1))
+    results: dict[Method, list[Result]] = {"social": [], "plain": []}
+    for seed in seeds:
+        first: Method = "social" if options.compare else options.method
+        results[first].append(_finished(options, first, seed, base))
+        if options.compare:
+            best = [results["social"][-1].ranking[0].point] if options.compare == "best" else None
+            results["plain"].append(_finished(options, "plain", seed, base, best))
+    if options.compare:
+        _compare(results["social"], results["plain"], base)
+    return 0
+
+
+def _finished(
+    options: argparse.Namespace, method: Method, seed: int, base: Path, grid: list[Point] | None = None
+) -> Result:
+    """The result of a search, which is begun, gone on with, or there already."""
+    from sirl.deep.directory import read_result
+    from sirl.deep.search import GridSearch
+
+    path = base / f"{method}-{seed}"
+    if not (path / "result.json").exists():
+        begun = (path / "config.toml").exists()
+        _play(GridSearch.resume(path, options.env) if begun else _new(options, method, seed, path, grid))
+    return read_result(path)
+
+
+def _compare(social: list[Result], plain: list[Result], base: Path) -> None:
+    from sirl.deep.figure import draw
+    from sirl.deep.report import compare, comparison_text
+
+    found = compare(social, plain)
+    text = comparison_text(found)
+    (base / "comparison.md").write_text(text + "\n", encoding="utf-8")
+    draw(found, base / "comparison.svg")
+    print(f"\n{text}\n\nsaved in {base}/comparison.md and comparison.svg")

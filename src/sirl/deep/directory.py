@@ -1,0 +1,101 @@
+"""The directory of a grid search.
+
+config.toml  checkpoint  result.json  network.json  network.safetensors  tree.json
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import tomli_w
+
+from sirl.deep.policy import NetworkPolicy
+from sirl.deep.records import Config, Result
+from sirl.errors import SirlError
+from sirl.files import read_plain, write_atomically
+from sirl.runs.directory import RunDirectory, writable
+
+_LARGEST = 10**9
+
+
+class Directory(NamedTuple):
+    """Where a search keeps its files."""
+
+    path: Path
+    lock: RunDirectory
+    """Keeps other processes out for as long as it lives."""
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the search stands."""
+        return self.path / "checkpoint"
+
+
+def create(path: str | os.PathLike[str], config: Config) -> Directory:
+    """A new directory; one that holds something already is left alone."""
+    place = Path(path)
+    with writable(place):
+        if place.exists() and (not place.is_dir() or {file.name for file in place.iterdir()} - {".lock"}):
+            raise SirlError(
+                f"{place} already exists and is not empty: go on with `sirl social-dqn --resume {place}`, give another "
+                "directory, or remove it."
+            )
+        place.mkdir(parents=True, exist_ok=True)
+    found = _locked(place)
+    content = tomli_w.dumps(_without_none(msgspec.to_builtins(config, enc_hook=repr)))
+    with writable(place):
+        write_atomically(place / "config.toml", content.encode())
+    return found
+
+
+def reopen(path: str | os.PathLike[str]) -> tuple[Directory, Config]:
+    """The directory of an earlier process, and what that was asked."""
+    place = Path(path)
+    if (place / "result.json").exists():
+        raise SirlError(f"the search in {place} is finished: its ranking is in {place}/result.json.")
+    try:
+        config = msgspec.convert(tomllib.loads(read_plain(place / "config.toml", 10**8).decode()), Config)
+    except OSError as error:
+        raise SirlError(
+            f"{place} has no readable config.toml ({error.strerror or error}): give a directory of sirl social-dqn."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise SirlError(f"{place}/config.toml is damaged ({error}): restore it, or train again.") from None
+    return _locked(place), config
+
+
+def write_result(place: Directory, result: Result, champion: NetworkPolicy) -> None:
+    """Write what came of the search, and let go of the checkpoint."""
+    with writable(place.path):
+        champion.save(place.path)
+        write_atomically(place.path / "result.json", msgspec.json.encode(result) + b"\n")
+        place.checkpoint.unlink(missing_ok=True)
+
+
+def read_result(path: str | os.PathLike[str]) -> Result:
+    """The result of a finished search."""
+    file = Path(path) / "result.json"
+    try:
+        return msgspec.json.decode(read_plain(file, _LARGEST), type=Result)
+    except OSError as error:
+        raise SirlError(
+            f"{path} has no readable result.json ({error.strerror or error}): give a finished search, or go on with it "
+            f"by `sirl social-dqn --resume {path}`."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
+
+
+def _locked(path: Path) -> Directory:
+    lock = RunDirectory(path)
+    lock.lock()
+    return Directory(path, lock)
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: what is None is left out, and None is its default."""
+    return {k: _without_none(v) for k, v in value.items() if v is not None} if isinstance(value, dict) else value

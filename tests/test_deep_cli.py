@@ -1,0 +1,76 @@
+"""sirl social-dqn as a person meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SMALL = [
+    "--grid", "learning_rate=0.001", "--grid", "units=4", "--grid", "batch_size=8", "--collaborative-episodes", 4,
+    "--individual-episodes", 2, "--rounds", 2, "--learning-starts", 10, "--validation-episodes", 2,
+]  # fmt: skip
+
+
+def test_a_search_prints_a_ranking_and_a_tree_that_can_be_evaluated(sirl_command):
+    code, out, _ = sirl_command("social-dqn", "CartPole-v1", "--out", "run", *SMALL)
+    assert code == 0
+    assert "social search of 4 networks on CartPole-v1, seed 0 → run" in out
+    assert "champion" in out
+    assert "12 episodes and 8 more to choose the champion" in out
+    assert "next     sirl evaluate run/tree.json" in out
+    code, out, _ = sirl_command("evaluate", "run/tree.json", "--episodes", 3, "--workers", 1)
+    assert code == 0
+    assert "on 3 unseen episodes of CartPole-v1" in out
+
+
+@pytest.mark.parametrize(("against", "n_alone"), [("best", 6), ("all", 24)])
+def test_social_against_plain(sirl_command, tmp_path, against, n_alone):
+    arguments = ("social-dqn", "CartPole-v1", "--runs", 2, "--compare", against, "--out", "both", *SMALL)
+    code, out, _ = sirl_command(*arguments)
+    assert code == 0
+    assert "CartPole-v1, 2 runs" in out
+    assert "| social: best configuration |" in out
+    assert ("plain: best of its own search" in out) == (against == "all")
+    assert out.count("| 12 |") == 1  # episodes of a search of all four networks
+    assert out.count("| 24 |") == (2 if against == "all" else 1)
+    results = {p.parent.name: json.loads(p.read_text()) for p in tmp_path.glob("both/*/result.json")}
+    counts = {name: sum(len(v) for v in r["individual"].values()) for name, r in results.items()}
+    assert counts == {"plain-0": n_alone, "plain-1": n_alone, "social-0": 8, "social-1": 8}
+    assert (tmp_path / "both/comparison.svg").read_text().startswith("<?xml")
+    assert "search of" not in sirl_command(*arguments).out.partition("|")[0]  # what is finished is not done again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "name the task, such as CartPole-v1"),
+        (["Pendulum-v1"], "use `sirl train Pendulum-v1`"),
+        (["CartPole-v1", "--grid", "unit=8"], "did you mean 'units'?"),
+        (["CartPole-v1", "--grid", "units="], "give a list of at least one value."),
+        (["CartPole-v1", "--grid", "units"], "write it as NAME=VALUE,VALUE"),
+        (["CartPole-v1", "--grid", "units=8", "--grid", "units=9"], "names an axis twice"),
+        (["CartPole-v1", "--votting", "random"], "did you mean '--voting'?"),
+        (["CartPole-v1", "--grid", "units=100000"], "GB: use a smaller grid"),
+        (["--resume", "nowhere"], "has no readable config.toml"),
+        (["--resume", "nowhere", "--epsilon", "0.1"], "--resume can't be given epsilon"),
+    ],
+)
+def test_a_mistake_gets_one_sentence(refusal, arguments, reason):
+    assert reason in refusal("social-dqn", *arguments)
+
+
+def test_what_is_missing_is_named():
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from sirl.cli.main import main\n"
+        "sys.exit(main(['social-dqn', 'CartPole-v1']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.endswith("needs torch: run `pip install 'sirl[deep]'`.\n")
+
+
+def test_trees_do_without_torch():
+    code = "import sys, sirl, sirl.deep, sirl.cli.main, sirl.runs.training; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
