@@ -56,18 +56,19 @@ def test_directories_of_runs_are_compared_over_runs(runs, sirl_command):
 def test_what_is_printed(sirl_command):
     code, out, err = sirl_command("compare", "paper:Reacher", "--episodes", 5, "--workers", 1)
     assert (code, err) == (0, "")
-    assert "### Reacher-v4" in out
-    assert "### Differences" not in out
+    assert out.startswith("Reacher-v4\n\n")
+    assert "Differences" not in out
     printed = sirl_command("compare", "paper:InvertedPendulum", "--episodes", 1, "--workers", 1).out
-    assert "| paper:InvertedPendulum | 1 | 1,000.00 | – | 1,000.00 | 1,000.00 (–) | 1,000.00 |" in printed
+    row = next(line for line in printed.splitlines() if line.startswith("paper:InvertedPendulum"))
+    assert row.split() == ["paper:InvertedPendulum", "1", "1,000.00", "–", "1,000.00", "1,000.00", "(–)", "1,000.00"]
 
 
 def test_pairs_are_printed_with_marks(runs, sirl_command):
     out = sirl_command("compare", runs / "eldt" / "0", runs / "eldt" / "1", "--episodes", 20, "--workers", 1).out
     assert "One-way ANOVA: F = " in out or "no sample varies" in out.lower()
-    assert "| 1 − 0 |" in out
+    assert "\n1 − 0  " in out
     one = sirl_command("compare", runs / "eldt" / "0", runs / "eldt" / "1", "--episodes", 1, "--workers", 1).out
-    assert "Tests need two scores or more of each" in one
+    assert "Tests need two scores or more of each, and 0, 1 have one." in " ".join(one.split())
 
 
 def test_what_can_not_be_compared(runs, tmp_path, refusal):
@@ -157,7 +158,7 @@ def test_a_study_from_training_to_statistics(sirl_command):
     )
     assert (code, err) == (0, "")
     assert "8 runs in 4 cells at scale 0.01 of the paper's size" in out
-    assert "| random vs majority |" in out
+    assert " random vs majority " in out
     place = Path("runs/sweep-voting-Reacher-v4")
     assert (place / "report.md").read_text().startswith("## Voting rules on Reacher-v4")
     assert {path.name for path in (place / "figures").iterdir()} == {

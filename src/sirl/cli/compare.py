@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 def run(options: Namespace) -> int:
     """Compare policies."""
     from sirl.experiments.compare import compare_models, tables
-    from sirl.experiments.tables import markdown
+    from sirl.experiments.tables import plain
 
     with redirect_stdout(sys.stderr):  # an environment may print; what is printed here may be read by a program
         found = compare_models(
@@ -57,5 +57,5 @@ def run(options: Namespace) -> int:
         }
         print(json.dumps(content))
         return 0
-    print("\n".join(markdown(table) for table in tables(found)), end="")
+    print("\n".join(plain(table) for table in tables(found)), end="")
     return 0

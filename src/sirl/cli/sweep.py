@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
     from sirl.experiments.cells import Plan, checked_scale, parse_runs
     from sirl.experiments.pages import draw_study, study_report, write_figures, write_tables
     from sirl.experiments.sweep import study
-    from sirl.experiments.tables import markdown
+    from sirl.experiments.tables import plain
     from sirl.figures.drawing import style
     from sirl.options import Episodes
 
@@ -45,6 +45,6 @@ def run(options: Namespace) -> int:
         write_tables(out, report)
         write_figures(out, draw_study(out, asked.title))
     for table in report.tables[:2]:
-        print(f"\n{markdown(table)}", end="")
+        print(f"\n{plain(table)}", end="")
     print(f"\nsaved in {out}/tables, {out}/figures and {out}/report.md")
     return 1 if failures else 0

@@ -70,8 +70,8 @@ def reproduction(out: Path, episodes: int) -> Report:
     for scale in dict.fromkeys(sorted((one.scale for one in filled), reverse=True)):
         at = shown_scale(scale)
         figures |= {
-            f"curves-{scale:g}": f"Best training score so far, mean and 95 % interval, at {at}.",
-            f"validated-{scale:g}": f"The champion's score on fresh episodes, mean and 95 % interval, at {at}.",
+            f"curves-{scale:g}": f"Best training score so far, mean, and 95 % interval from three runs on, at {at}.",
+            f"validated-{scale:g}": f"The champion's score on fresh episodes, in the same way, at {at}.",
             f"boxes-{scale:g}": f"Scores of the champions of all runs on unseen episodes, at {at}.",
             f"budgets-{scale:g}": f"Episodes of training, at {at}.",
         }
@@ -118,7 +118,7 @@ def study_report(study: Study, plan: Plan) -> Report:
         raise SirlError(f"{plan.root} has no finished run of this study yet: see what failed above.")
     at = shown_scale(plan.scale)
     figures = {"boxes": f"{study.title}: scores of the champions of all runs, at {at}."}
-    figures["curves"] = f"{study.title}: by generation, mean and 95 % interval, at {at}."
+    figures["curves"] = f"{study.title}: by generation, mean, and 95 % interval from three runs on, at {at}."
     tables = [scores_table(filled), significance_table(filled), sizes_table(filled)]
     heading = f"## {study.title}\n\n{study.question} {scale_sentence(filled)}"
     return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures)

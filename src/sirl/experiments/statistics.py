@@ -126,7 +126,9 @@ def compare(samples: Mapping[str, Sequence[float] | Floats]) -> Comparison:
         return Comparison(None, None, [], "tests need two samples or more")
     missing = ""
     if few := [name for name, sample in arrays.items() if len(sample) < 2]:
-        missing = f"tests need two scores or more of each, and {', '.join(few)} has one"
+        missing = (
+            f"tests need two scores or more of each, and {', '.join(few)} {'has' if len(few) == 1 else 'have'} one"
+        )
     elif all(np.ptp(sample) == 0 for sample in arrays.values()):
         missing = "no test applies where no sample varies"
     f = p = tukey = None

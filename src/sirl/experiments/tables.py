@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,14 @@ class Table(NamedTuple):
     """What is in it and how it came about, in a sentence or two."""
     columns: list[str]
     rows: list[list[str]]
+
+
+def plain(table: Table) -> str:
+    """A table for a terminal: its title, columns side by side, and its note."""
+    lines = [table.columns, *table.rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(table.columns))]
+    padded = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([table.title, "", *padded, "", *textwrap.wrap(table.note, 100), ""])
 
 
 def markdown(table: Table) -> str:

@@ -9,11 +9,16 @@ from typing import Any
 from sirl.figures.drawing import COLOURS, Drawing, panels, style
 
 Row = dict[str, str]
+_ENOUGH = 3
+"""Runs that have a band: the interval of two is twelve times as wide as what they differ by."""
 CURVES = {"best": "best training score so far", "validated": "champion, validated on fresh episodes"}
 
 
 def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title: str = "") -> Drawing:
-    """Means by generation with 95 % bands, a panel for each task and each of ``which``, keys of :data:`CURVES`."""
+    """Means by generation, with 95 % bands from three runs on: a panel for each task and each of ``which``.
+
+    ``which`` are keys of :data:`CURVES`.
+    """
     with style():
         what = [(task, curve) for task in _distinct(rows, "task") for curve in which]
         figure, axes = panels(len(what), columns=3 if len(which) == 1 else 2)
@@ -23,8 +28,9 @@ def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title
                 generation = _numbers(own, "generation")
                 name = f"{label} ({own[0]['n']})"
                 axis.plot(generation, _numbers(own, curve), color=colours[label], label=name, linewidth=1.4)
-                low, high = _numbers(own, f"{curve}_low"), _numbers(own, f"{curve}_high")
-                axis.fill_between(generation, low, high, color=colours[label], alpha=0.18, linewidth=0)
+                if int(own[0]["n"]) >= _ENOUGH:
+                    low, high = _numbers(own, f"{curve}_low"), _numbers(own, f"{curve}_high")
+                    axis.fill_between(generation, low, high, color=colours[label], alpha=0.18, linewidth=0)
             axis.set(title=task if len(which) == 1 else f"{task}: {CURVES[curve]}", xlabel="generation")
             axis.xaxis.get_major_locator().set_params(integer=True)
             _look_at(axis, [value for row in rows if row["task"] == task for value in _numbers([row], curve)])
@@ -68,7 +74,7 @@ def draw_budgets(rows: Sequence[Row], published: dict[tuple[str, str], float], t
     """Episodes of training by task and label, with the paper's numbers as outlines at its size."""
     with style():
         tasks, labels = _distinct(rows, "task"), _distinct(rows, "label")
-        figure, (axis,) = panels(1, width=7.5, height=3.0)
+        figure, (axis,) = panels(1, width=8.6, height=3.0)
         width = 0.8 / len(labels)
         for number, label in enumerate(labels):
             for place, task in enumerate(tasks):
@@ -80,7 +86,7 @@ def draw_budgets(rows: Sequence[Row], published: dict[tuple[str, str], float], t
                     axis.bar(at, mean, width * 0.9, color=_colours(rows)[label], label=named)
                 if (task, label) in published:
                     axis.bar(at, published[task, label], width * 0.9, fill=False, edgecolor="black", linewidth=0.7)
-        axis.set_xticks(range(len(tasks)), [task.partition("-v")[0] for task in tasks])
+        axis.set_xticks(range(len(tasks)), [task.partition("-v")[0] for task in tasks], fontsize=8)
         axis.set(ylabel="episodes of training", yscale="log", title=title)
         axis.grid(visible=False, axis="x")
         axis.legend(title="outlines: the paper", fontsize=8, title_fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
@@ -103,7 +109,7 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
             axis.set(
                 title=own[0]["task"], xlabel=f"${name.replace('ω', chr(92) + 'omega')}$", xlim=(value[0], value[-1])
             )
-            axis.set_ylim(bottom=min(0, *low))
+            axis.set_ylim(min(0, *low), 1.07 * max(high))
         figure.supylabel("return", fontsize=9)
         return Drawing(figure)
 
