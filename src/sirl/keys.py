@@ -40,6 +40,7 @@ class Stream(IntEnum):
     VALIDATION = 8
     CONFIRMATION = 9
     EVALUATION = 10
+    READING = 11
 
 
 @part

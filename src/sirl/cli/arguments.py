@@ -4,16 +4,55 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, Literal, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
 
 from sirl.config import field_types
 
+if TYPE_CHECKING:
+    from sirl.model.policy import Policy
+    from sirl.reading.playing import Stage
+
 
 def add_model(parser: Any) -> None:
     """The policy that a command is about."""
     parser.add_argument("model", metavar="MODEL", help="a model file, a run directory, or paper:TASK")
+
+
+def add_playing(parser: Any, episodes: int, what: str = "episodes to look at") -> None:
+    """Where and how long a command plays its policy."""
+    parser.add_argument("--env", metavar="ENV", help="another task with the same spaces [the policy's own]")
+    parser.add_argument("--episodes", type=int, default=episodes, metavar="N", help=f"{what} [{episodes}]")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones [0]")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes to use [all cores]")
+    parser.add_argument("--max-steps", type=int, metavar="N", help="cut episodes here")
+    add_env_option(parser)
+
+
+def playing(options: argparse.Namespace, policy: Policy) -> dict[str, Any]:
+    """What :func:`add_playing` asked, over what a run directory was trained with: how an environment is made."""
+    from sirl.runs.directory import read_config
+
+    env_options, max_steps = {}, None
+    if (Path(options.model) / "config.toml").exists() and options.env in (None, policy.task.env):
+        config = read_config(options.model)
+        env_options, max_steps = config.env_options, config.settings.max_steps
+    return {
+        "env": options.env,
+        "seed": options.seed,
+        "workers": options.workers,
+        "max_steps": max_steps if options.max_steps is None else options.max_steps,
+        "env_options": env_options | dict(options.env_option),
+    }
+
+
+def stage(options: argparse.Namespace, policy: Policy) -> Stage:
+    """Where a command plays its policy."""
+    from sirl.reading.playing import Stage
+
+    return Stage(policy, **playing(options, policy))
 
 
 def add_fields(parser: Any, record: type[msgspec.Struct], leave_out: tuple[str, ...] = ()) -> None:

@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sirl.model.policy import Policy
     from sirl.runs.evaluation import Evaluation
+
+
+def fine(text: str) -> str:
+    """Text for this terminal: in ASCII where it has nothing better."""
+    from sirl.model.text import plain
+
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return plain(text)
+    return text
+
+
+def width() -> int | None:
+    """Columns of the terminal; None if there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def provenance(policy: Policy) -> str:
+    """Where a policy comes from and what it is known to score, in one line; empty if nothing is known."""
+    origin = policy.origin
+    facts = [
+        origin.method,
+        origin.note,
+        f"seed {origin.seed}" if origin.seed is not None else "",
+        f"generation {origin.generation + 1}" if origin.generation is not None else "",
+        origin.changed,
+        f"validated at {origin.validation_score:.2f}" if origin.validation_score is not None else "",
+        "paper's score {:.2f} ± {:.2f}".format(*origin.published_score) if origin.published_score else "",
+    ]
+    return ", ".join(fact for fact in facts if fact)
 
 
 def count(number: int, what: str) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sirl.cli.arguments import add_env_option, add_fields
-from sirl.cli.printing import count, print_score
+from sirl.cli.printing import count, fine, print_score, width
 from sirl.config import Settings
 from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
 from sirl.options import Options
@@ -110,9 +110,10 @@ def _place(run: Training) -> str:
 
 def _report(run: Training) -> None:
     from sirl.cli.progress import duration
+    from sirl.model.text import draw_tree
 
     policy, history = run.champion, run.history
-    print(f"\n{policy}\n")
+    print(fine(f"\n{draw_tree(policy.tree, policy.task, width())}\n"))
     try:
         score = run.score()
     except EnvironmentFailure as failure:

@@ -23,7 +23,7 @@ from sirl.options import Episodes, Seed, Workers
 from sirl.rollout.arena import play
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.work import PlayOrder
-from sirl.simulators.environments import inspect, make_recipe, named_by_file, usable_cores
+from sirl.simulators.environments import Recipe, inspect, make_recipe, named_by_file, usable_cores
 
 
 class Evaluation(NamedTuple):
@@ -74,19 +74,7 @@ def evaluate(
     """
     episodes, seed = checked("episodes", episodes, Episodes), checked("seed", seed, Seed)
     workers, max_steps = checked("workers", workers, Workers), checked("max_steps", max_steps, MaxSteps)
-    if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
-        raise SirlError(
-            f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
-            "that makes it or module:id."
-        )
-    recipe = make_recipe(
-        named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, env_options
-    )
-    if why := policy.mismatch(inspect(recipe)):
-        raise SirlError(
-            f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
-            "evaluate it on a task with the same spaces."
-        )
+    recipe = playable(policy, env, env_options)
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
     workers = min(workers or usable_cores(), -(-episodes // 8))
     forest, law = pack([policy.tree]), policy.tree.leaves.law()
@@ -100,3 +88,23 @@ def evaluate(
             "policy has no score: its actions are more than the simulation can follow."
         )
     return Evaluation(returns, np.concatenate([r.lengths[0] for r in results]))
+
+
+def playable(
+    policy: Policy, env: str | Callable[[], gym.Env[Any, Any]] | None = None, options: dict[str, Any] | None = None
+) -> Recipe:
+    """The recipe of an environment that a policy can play: its own, unless another is given."""
+    if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
+        raise SirlError(
+            f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
+            "that makes it or module:id."
+        )
+    recipe = make_recipe(
+        named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, options
+    )
+    if why := policy.mismatch(inspect(recipe)):
+        raise SirlError(
+            f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
+            "evaluate it on a task with the same spaces."
+        )
+    return recipe
