@@ -64,11 +64,13 @@ class Condition(NamedTuple):
         for factor, members in self.parts:
             inner = [_term(k, names[feature], first=n == 0, digits=digits) for n, (feature, k) in enumerate(members)]
             one = number(abs(factor), digits) == "1"
+            text = " ".join(inner)
             if len(inner) > 1 and not (one and factor > 0):
-                inner[0], inner[-1] = f"({inner[0]}", f"{inner[-1]})"
-            text = inner[0] if one else f"{number(abs(factor), digits)}·{inner[0]}"
+                text = f"({text})"
+            if not one:
+                text = f"{number(abs(factor), digits)}·{text}"
             sign = ("-" if factor < 0 else "") if not pieces else ("- " if factor < 0 else "+ ")
-            pieces += [f"{sign}{text}", *inner[1:]]
+            pieces.append(sign + text)
         return [*(pieces or ["0"]), f"{self.sign} {number(self.bound, digits)}"]
 
     def text(self, names: Sequence[str], digits: int = DIGITS) -> str:

@@ -54,17 +54,34 @@ class Region:
         return {2: -np.inf, 3: np.inf, 4: np.inf}.get(found.status, -found.fun if found.fun is not None else np.inf)
 
     def inner_state(self) -> Floats | None:
-        """A state (n_features,) as far within the strict rows as there is one, up to 1; None if it is empty."""
+        """A state (n_features,) clearly within the rows, and else near zero; None if the region is empty.
+
+        It lies within all rows if one does, else within the strict ones and on the border of the others.
+        """
         if self.task.observation == "one-hot":
             states = self._listed()
             return states[0] if len(states) else None
+        for inside in (np.ones(len(self.rows)), np.array([float(row.strict) for row in self.rows])):
+            if (depth := self._depth(inside)) > MARGIN:
+                return self._smallest(0.1 * depth * inside)
+        return None
+
+    def _depth(self, inside: Floats) -> float:
+        """How far within the rows that count a state can lie, up to 1; ``inside`` (n_rows,) tells which count."""
         matrix, bounds = self._matrix()
-        strict = np.array([[float(row.strict)] for row in self.rows]).reshape(-1, 1)
         goal = np.append(np.zeros(self.task.n_features), -1.0)
-        found = self._solve(goal, np.hstack([matrix, strict]), bounds, [(0.0, 1.0)])
-        if found.status != 0 or found.x[-1] <= MARGIN:
-            return None
-        return np.asarray(found.x[:-1])
+        found = self._solve(goal, np.hstack([matrix, inside[:, None]]), bounds, [(None, 1.0)])
+        return float(found.x[-1]) if found.status == 0 else -np.inf
+
+    def _smallest(self, margins: Floats) -> Floats:
+        """The state (n_features,) nearest to zero, as far within each row as ``margins`` (n_rows,) say."""
+        n, (matrix, bounds) = self.task.n_features, self._matrix()
+        one = np.eye(n)
+        size = np.block([[one, -one], [-one, -one]])  # x ≤ size and -x ≤ size
+        rows = np.vstack([np.hstack([matrix, np.zeros((len(matrix), n))]), size])
+        limits = np.concatenate([bounds - margins, np.zeros(2 * n)])
+        found = self._solve(np.repeat([0.0, 1.0], n), rows, limits, [(0.0, None)] * n)
+        return np.asarray(found.x[:n])
 
     def _listed(self) -> Floats:
         """The states in it, where there are finitely many, (n, n_features)."""
