@@ -55,6 +55,28 @@ def stage(options: argparse.Namespace, policy: Policy) -> Stage:
     return Stage(policy, **playing(options, policy))
 
 
+def free_path(model: str, how: str, ending: str = "json") -> Path:
+    """Where a command writes what it made of a model: beside it, under a name that is not taken."""
+    path = Path(f"{model.removeprefix('paper:')}.{ending}") if model.startswith("paper:") else Path(model)
+    if path.is_dir():
+        path = path / "champion.json"
+    free, number = path.with_name(f"{path.stem}-{how}.{ending}"), 1
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}-{how}-{number}.{ending}")
+    return free
+
+
+def keep(policy: Policy, options: argparse.Namespace, how: str) -> None:
+    """Write a changed policy where it was asked, or beside the one that it comes from, and say so."""
+    from sirl.runs.directory import writable
+
+    out = Path(options.out) if options.out else free_path(options.model, how)
+    with writable(out):
+        policy.save(out)
+    print(f"written to {out}")
+
+
 def add_fields(parser: Any, record: type[msgspec.Struct], leave_out: tuple[str, ...] = ()) -> None:
     """An option for each field of a record; one that is not given is absent, so that its default or preset stays."""
     groups: dict[str, Any] = {}

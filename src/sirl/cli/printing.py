@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sirl.model.policy import Policy
+    from sirl.reading.playing import Stage
     from sirl.runs.evaluation import Evaluation
 
 
@@ -59,4 +60,20 @@ def print_score(policy: Policy, score: Evaluation, env: str) -> None:
         f"score  {score.mean:.2f} ± {score.std:.2f} on {count(len(score.returns), 'unseen episode')} of {env} "
         f"(worst {score.returns.min():.2f}, best {score.returns.max():.2f}, mean length {score.lengths.mean():.0f})\n"
         f"size   {size(policy)}"
+    )
+
+
+def print_change(stage: Stage, before: Policy, after: Policy, episodes: int) -> None:
+    """What a change did to the score, on identical starts that nothing was chosen by."""
+    import numpy as np
+
+    old, new = (stage.score(policy, episodes) for policy in (before, after))
+    change = new.returns - old.returns
+    error = float(change.std(ddof=1)) / np.sqrt(len(change)) if len(change) > 1 else 0.0
+    print(
+        f"size   {size(before)} → {size(after)}\n"
+        f"score  {old.mean:.2f} ± {old.std:.2f} → {new.mean:.2f} ± {new.std:.2f} on the same "
+        f"{count(episodes, 'unseen episode')}\n"
+        f"change {change.mean():+.2f} (standard error {error:.2f}), worse in {int((change < 0).sum())}, "
+        f"better in {int((change > 0).sum())}"
     )

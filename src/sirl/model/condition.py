@@ -50,6 +50,15 @@ class Condition(NamedTuple):
         ]
         return Condition(tuple(parts), self.sign, _round(self.bound, digits))
 
+    def split(self, n_features: int) -> tuple[Floats, float]:
+        """A strict condition as a split: weights (n_features,) and a threshold."""
+        turn = 1.0 if self.sign == "<" else -1.0
+        weights = np.zeros(n_features)
+        for factor, members in self.parts:
+            for feature, k in members:
+                weights[feature] = turn * factor * k
+        return weights, turn * self.bound + 0.0
+
     def holds(self, observations: Floats) -> Flags:
         """Whether it holds on observations (n, n_features), (n,)."""
         total = np.zeros(len(observations))

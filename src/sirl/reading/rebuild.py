@@ -47,8 +47,3 @@ def rebuild(tree: Tree, known: _Known, keep: Callable[[int, _Known], int | tuple
         np.array(children, dtype=np.int32).reshape(-1, 2),
         tree.leaves.take(leaves),
     )
-
-
-def bypass(tree: Tree, split: int, side: int) -> Tree:
-    """The tree in which a split's child (0: its condition holds, 1: not) takes the split's place."""
-    return rebuild(tree, None, lambda node, _: int(tree.children[node, side]) if node == split else (None, None))
