@@ -4,24 +4,29 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help train test bench lint types format clean
+.PHONY: help train test chromium bench lint types format clean
 
 help:
-	@echo "make train   set up, then train InvertedPendulum-v4 until it holds 1000 on unseen episodes"
+	@echo "make train   set up, train InvertedPendulum-v4 until it holds 1000 on unseen episodes, and write its report"
 	@echo "make test    set up, then run lint, types and every test"
 	@echo "make bench   set up, then measure speed (the better part of an hour) and put the tables into docs/performance.md"
 	@echo "make format  rewrite the source in the project's style"
 	@echo "make clean   remove the virtual environment and caches"
 
 train: $(VENV)/.installed
-	$(BIN)/sirl train InvertedPendulum-v4 --method sirl-lb --stop-at 1000
+	$(BIN)/sirl train InvertedPendulum-v4 --method sirl-lb --stop-at 1000 --report
 
-test: lint types
+test: lint types chromium
 	$(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.installed-test
 	$(BIN)/sirl bench --plain tests/plain.py --out runs/bench
 	$(BIN)/python experiments/into_docs.py runs/bench/bench.md docs/performance.md
+
+# The report's page is tested in a real browser; where it can't be installed, these tests say that they are skipped.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -q && apt-get install -y -q chromium; } || echo "no chromium: tests of the page are skipped"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sirl.cli.arguments import add_env_option, add_fields
@@ -34,6 +35,7 @@ def add(commands: Any) -> None:
         "env", metavar="ENV", nargs="?", help="a Gymnasium id, such as LunarLander-v3 or my_module:MyEnv-v0"
     )
     parser.add_argument("--resume", metavar="DIR", help="go on with the run in this directory, to the same end")
+    parser.add_argument("--report", action="store_true", help="write report.html into the run at its end")
     add_fields(parser, Options, leave_out=("env_options",))
     add_env_option(parser)
     add_fields(parser, Settings)
@@ -51,6 +53,8 @@ def run(options: Namespace) -> int:
             for _ in show_progress(run.generations(), run.settings.generations, run.history):
                 pass
             _report(run)
+            if options.report:
+                _write_page(run)
         except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
             return _report_stop(run, reason)
     return 0
@@ -60,7 +64,11 @@ def _make_run(options: Namespace) -> Training:
     from sirl.runs.directory import fresh_path
     from sirl.runs.training import Training
 
-    asked = {name: value for name, value in vars(options).items() if name not in ("run", "env", "resume", "env_option")}
+    asked = {
+        name: value
+        for name, value in vars(options).items()
+        if name not in ("run", "env", "resume", "env_option", "report")
+    }
     if options.env_option:
         asked["env_options"] = dict(options.env_option)
     if options.resume:
@@ -131,7 +139,23 @@ def _report(run: Training) -> None:
         print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")
     where = _place(run)
     named = f"--env {run.config.env} " if ":" in run.config.env else ""
-    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} {named}--episodes 1000")
+    print(
+        f"\nnext   sirl show {where}\n       sirl report {where}{' ' + named.strip() if named else ''}\n"
+        f"       sirl evaluate {where} {named}--episodes 1000"
+    )
+
+
+def _write_page(run: Training) -> None:
+    from sirl.cli import report
+    from sirl.cli.printing import provenance
+    from sirl.reading.playing import Stage
+    from sirl.reading.report import Effort
+
+    policy = run.champion
+    env, options, limit = run.config.env, run.config.env_options, run.settings.max_steps
+    with Stage(policy, env, workers=run.workers, max_steps=limit, env_options=options) as place:
+        out = Path(_place(run)) / "report.html"
+        report.write(policy, place, run.history, provenance(policy), Effort(), out)
 
 
 def _report_stop(run: Training, reason: BaseException) -> int:

@@ -93,6 +93,7 @@ def describe_tree(view: View) -> dict[str, Any]:
             "threshold": float(tree.thresholds[split]),
             "children": tree.children[split].tolist(),
             "condition": view.conditions[split].text(task.features, view.digits[split]),
+            "pieces": view.conditions[split].terms(task.features, view.digits[split]),
             "otherwise": view.conditions[split].negated().text(task.features, view.digits[split]),
             "visits": None if visits is None else int(visits.splits[split]),
         }
