@@ -21,11 +21,12 @@ def add_model(parser: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model file, a run directory, or paper:TASK")
 
 
-def add_playing(parser: Any, episodes: int, what: str = "episodes to look at") -> None:
-    """Where and how long a command plays its policy."""
+def add_playing(parser: Any, episodes: int | None = None, what: str = "") -> None:
+    """Where a command plays its policy, and how many episodes unless it is always one."""
     parser.add_argument("--env", metavar="ENV", help="another task with the same spaces [the policy's own]")
-    parser.add_argument("--episodes", type=int, default=episodes, metavar="N", help=f"{what} [{episodes}]")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones [0]")
+    if episodes is not None:
+        parser.add_argument("--episodes", type=int, default=episodes, metavar="N", help=f"{what} [{episodes}]")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which episodes [0]")
     parser.add_argument("--workers", type=int, metavar="N", help="processes to use [all cores]")
     parser.add_argument("--max-steps", type=int, metavar="N", help="cut episodes here")
     add_env_option(parser)

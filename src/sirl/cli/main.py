@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from sirl import __version__
-from sirl.cli import bench, check, edit, evaluate, explain, export, prune, report, show, train
+from sirl.cli import bench, check, edit, evaluate, explain, export, prune, record, report, show, train, watch
 from sirl.errors import SirlError, did_you_mean, printable
 
 _EPILOG = """\
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sirl {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, evaluate, show, report, prune, explain, edit, check, export, bench):
+    for command in (train, evaluate, show, report, watch, record, prune, explain, edit, check, export, bench):
         command.add(commands)
     return parser
 

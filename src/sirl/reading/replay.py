@@ -99,6 +99,13 @@ def open_drawn(recipe: Recipe, render: str) -> tuple[gym.Env[Any, Any], bool]:
     return env, env.render_mode == render
 
 
+def frames_per_second(recipe: Recipe) -> float:
+    """How fast an environment's pictures follow each other in life."""
+    env = recipe()
+    env.close()
+    return float(env.metadata.get("render_fps") or 30)
+
+
 def _is_mujoco(recipe: Recipe) -> bool:
     spec = gym.registry.get(recipe.name) if recipe.factory is None else None
     return spec is not None and str(spec.entry_point).startswith("gymnasium.envs.mujoco.")
