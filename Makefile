@@ -4,10 +4,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help train test results bench lint types format clean
+.PHONY: help train test results chromium bench lint types format clean
 
 help:
-	@echo "make train   set up, then train InvertedPendulum-v4 until it holds 1000 on unseen episodes"
+	@echo "make train   set up, train InvertedPendulum-v4 until it holds 1000 on unseen episodes, and write its report"
 	@echo "make test    set up, then run lint, types and every test"
 	@echo "make results set up, then compute the tables and figures of docs/results.md from results/"
 	@echo "make bench   set up, then measure speed (the better part of an hour) and put the tables into docs/performance.md"
@@ -15,9 +15,9 @@ help:
 	@echo "make clean   remove the virtual environment and caches"
 
 train: $(VENV)/.installed
-	$(BIN)/sirl train InvertedPendulum-v4 --stop-at 1000
+	$(BIN)/sirl train InvertedPendulum-v4 --stop-at 1000 --report
 
-test: lint types
+test: lint types chromium
 	$(BIN)/pytest -n 2 --dist worksteal
 
 results: $(VENV)/.installed-test
@@ -26,6 +26,11 @@ results: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/run.py --out runs/bench
 	$(BIN)/python benchmarks/into_docs.py runs/bench/bench.md docs/performance.md
+
+# The report's page is tested in a real browser; where it can't be installed, these tests say that they are skipped.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -q && apt-get install -y -q chromium; } || echo "no chromium: tests of the page are skipped"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -305,3 +305,16 @@ def _workers_of(path):
     """Processes that still mention the run, or whose parent was killed, would show up here."""
     found = subprocess.run(["pgrep", "-f", str(path)], capture_output=True, text=True, check=False)
     return found.stdout.split()
+
+
+def test_a_champion_edited_by_the_command_is_kept(tmp_path, whole):
+    """Whatever generation it was of: an edit is never taken for an earlier champion."""
+    path = stopped(tmp_path / "run", 3)
+    champion = sirl.load(path)
+    edited = champion.changed(champion.tree, "edited by hand")
+    early = sirl.Policy(edited.task, edited.tree, msgspec.structs.replace(edited.origin, generation=-1))
+    early.save(path / "champion.json")
+    with pytest.warns(UserWarning, match=r"champion\.json is not what the run goes on from"):
+        list(sirl.Training.resume(path, workers=1).generations())
+    assert (path / "champion-before.json").read_bytes() == early.to_json()
+    assert outcome(path) == outcome(whole)

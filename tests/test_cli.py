@@ -112,20 +112,20 @@ def test_evaluate_elsewhere_as_json(sirl_command, register):
 
 
 def test_show(sirl_command):
-    code, out, err = sirl_command("show", "paper:InvertedPendulum")
+    code, out, err = sirl_command("show", "paper:InvertedPendulum", "--episodes", "0")
     assert (code, err) == (0, "")
     assert out == (
-        "InvertedPendulum-v4: 2 leaves, depth 1\n"
+        "InvertedPendulum-v4: 2 leaves, depth 1, 4 weights\n"
         "paper, printed for InvertedPendulum-v2, paper's score 1000.00 ± 0.00\n"
         "\n"
-        "if -0.224·x - 5.024·theta - 0.684·v - 1.678·omega < 0.285\n"
+        "if 0.0446·(x + 3.05·v) + theta + 0.334·omega > -0.0567\n"
         "├─ yes → push +0.67\n"
         "└─ no  → push -1\n"
         "\n"
-        "A:  -0.224·x - 5.024·theta - 0.684·v - 1.678·omega < 0.285\n"
-        "\n"
-        "if A: push +0.67\n"
-        "if not A: push -1\n"
+        "push +0.67\n"
+        "  when 0.0446·(x + 3.05·v) + theta + 0.334·omega > -0.0567\n"
+        "push -1\n"
+        "  when 0.0446·(x + 3.05·v) + theta + 0.334·omega ≤ -0.0567\n"
     )
 
 

@@ -12,6 +12,7 @@ import sirl
 from conftest import Tiny
 from sirl.errors import SirlError
 from sirl.learning.forest import pack
+from sirl.model.formula import compute
 from sirl.model.laws import LawLeaves, ScoreLeaves
 from sirl.model.leaves import Broken
 from sirl.model.policy import Policy
@@ -52,6 +53,16 @@ def test_a_file_holds_laws_to_the_bit(env_id, kind):
     seen = np.random.default_rng(1).normal(size=(200, policy.task.n_features))
     np.testing.assert_array_equal(policy.predict(seen)[0], again.predict(seen)[0])
     assert "·" in str(policy)
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v4", "LunarLander-v3"])
+def test_a_formula_computes_what_a_law_does(env_id):
+    """What export, check and the page go by."""
+    policy = random_policy(env_id)
+    seen = np.random.default_rng(2).normal(size=(300, policy.task.n_features))
+    leaves, actions = policy.tree.walk(seen), policy.tree.act(seen).reshape(300, -1)
+    computed = [compute(policy.tree.leaves.formula(leaf), row) for leaf, row in zip(leaves, seen, strict=True)]
+    np.testing.assert_array_equal(np.array(computed).astype(actions.dtype), actions)
 
 
 @pytest.mark.parametrize("env_id", ["Hopper-v4", "Reacher-v4", "LunarLander-v3", "CartPole-v1"])

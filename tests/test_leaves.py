@@ -13,6 +13,7 @@ from numba.core.caching import NullCache
 
 from sirl.learning.forest import pack
 from sirl.model import kinds
+from sirl.model.formula import Formula, Sum, Term, compute
 from sirl.model.policy import Policy
 from sirl.model.tree import Tree
 from sirl.rollout import acting, compiled
@@ -58,6 +59,11 @@ class TwoTermLeaves:
 
     def law(self):
         return TwoTermLaw(self.features, self.gains, np.full(len(self), 0.5))
+
+    def formula(self, leaf):
+        pairs = zip(self.features[leaf].tolist(), self.gains[leaf].tolist(), strict=True)
+        sums = (Sum(0.0, tuple(Term(g, (f,)) for f, g in zip(*pair, strict=True))) for pair in pairs)
+        return Formula(tuple(sums), (-0.5,) * 3, (0.5,) * 3)
 
     def same(self, one, other):
         return one == other
@@ -127,6 +133,13 @@ def test_a_file_holds_it(policy):
 def test_a_person_reads_it(policy):
     assert str(policy).count("; leg ") == 3
     assert "·" in str(policy)
+
+
+def test_its_formula_is_what_it_does(policy):
+    observations = np.random.default_rng(1).normal(size=(200, 11))
+    reached = zip(policy.tree.walk(observations), observations, strict=True)
+    told = [compute(policy.tree.leaves.formula(leaf), x) for leaf, x in reached]
+    np.testing.assert_array_equal(np.array(told, np.float32), policy.predict(observations)[0])
 
 
 def test_it_plays_with_the_same_bits_everywhere(policy):

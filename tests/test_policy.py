@@ -86,7 +86,7 @@ def test_weights_go_by_name():
     weights = {"speed": 2.0, "height": -1.0}
     policy = Policy.from_json(changed(lambda c: c["tree"].update(weights=weights)))
     np.testing.assert_array_equal(policy.tree.weights[0], [-1.0, 2.0, 0.0])
-    assert str(policy).startswith("if -height + 2·speed < ")
+    assert str(policy).startswith("if 0.5·height - speed > ")
 
 
 def nest(content, levels):
@@ -346,3 +346,25 @@ def test_stable_baselines_evaluates_a_policy(name, episodes, n_envs):
     else:
         assert np.mean(returns) > 200
         assert max(lengths) < 1000
+
+
+def test_an_observation_with_nan_is_refused():
+    policy = sirl.load("paper:InvertedPendulum")
+    with pytest.raises(
+        SirlError, match=r"^the observation has NaN as v, on which no condition decides: fix what gives"
+    ):
+        policy.predict([0.0, 0.0, np.nan, 0.0])
+
+
+def test_a_file_edited_by_hand_claims_no_score(tmp_path):
+    """Who edits a file deletes the line "checksum"; its scores were those of another policy."""
+    scored = sirl.load("paper:InvertedPendulum").scored(validation_score=1000.0)
+    scored.save(tmp_path / "model.json")
+    assert sirl.load(tmp_path / "model.json").origin.validation_score == 1000.0
+    text = (tmp_path / "model.json").read_text()
+    (tmp_path / "model.json").write_text(re.sub(' *"checksum".*\n', "", text))
+    edited = sirl.load(tmp_path / "model.json")
+    assert edited.origin.validation_score is edited.origin.published_score is None
+    assert edited.origin.changed == "edited by hand"
+    edited.save(tmp_path / "model.json")
+    assert sirl.load(tmp_path / "model.json").origin == edited.origin

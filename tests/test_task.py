@@ -179,3 +179,32 @@ def test_rows_of_one_observation_and_of_many(space):
 def test_an_observation_of_another_task(space, observation):
     with pytest.raises(SirlError, match=r"^this policy looks at .*: use it on Tiny-v0\.$"):
         task_of(space).rows(observation)
+
+
+def names_of(env, env_id="my_env"):
+    task = describe(env, env_id)
+    return task.features, task.action_names
+
+
+def test_names_from_the_id_behind_a_function():
+    features, actions = names_of(gym.wrappers.ClipReward(gym.make("CartPole-v1"), 0, 1))
+    assert features == ["x", "v", "theta", "omega"]
+    assert actions == ["push left", "push right"]
+    with_time = gym.wrappers.TimeAwareObservation(gym.make("CartPole-v1"))
+    assert names_of(with_time)[0] == ["x0", "x1", "x2", "x3", "x4"], "a fifth feature: the preset's names do not fit"
+
+
+def test_names_from_the_keys_of_a_dict():
+    space = spaces.Dict({"arm": spaces.Box(-1, 1, (2,)), "door": spaces.Discrete(2), "heat": spaces.Box(0, 1, (1,))})
+    env = gym.wrappers.FlattenObservation(Tiny(space))
+    assert names_of(env)[0] == ["arm[0]", "arm[1]", "door=0", "door=1", "heat"]
+
+
+def test_names_from_the_environment_or_a_wrapper():
+    class Named(gym.Wrapper):
+        feature_names = ("height", "speed")
+        action_names = ("brake", "go")
+
+    assert names_of(Named(Tiny())) == (["height", "speed"], ["brake", "go"])
+    Named.feature_names = ("height", "height")
+    assert names_of(Named(Tiny()))[0] == ["x0", "x1"]

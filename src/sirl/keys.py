@@ -47,6 +47,7 @@ class Stream(IntEnum):
     REPLAY = 15
     DISTILLATION = 16
     BOOTSTRAP = 17
+    READING = 18
 
 
 @part

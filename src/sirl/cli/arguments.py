@@ -4,16 +4,78 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, Literal, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
 
 from sirl.config import field_types
 
+if TYPE_CHECKING:
+    from sirl.model.policy import Policy
+    from sirl.reading.playing import Stage
+
 
 def add_model(parser: Any) -> None:
     """The policy that a command is about."""
     parser.add_argument("model", metavar="MODEL", help="a model file, a run directory, or paper:TASK")
+
+
+def add_playing(parser: Any, episodes: int | None = None, what: str = "") -> None:
+    """Where a command plays its policy, and how many episodes unless it is always one."""
+    parser.add_argument("--env", metavar="ENV", help="another task with the same spaces [the policy's own]")
+    if episodes is not None:
+        parser.add_argument("--episodes", type=int, default=episodes, metavar="N", help=f"{what} [{episodes}]")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which episodes [0]")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes to use [all cores]")
+    parser.add_argument("--max-steps", type=int, metavar="N", help="cut episodes here")
+    add_env_option(parser)
+
+
+def playing(options: argparse.Namespace, policy: Policy) -> dict[str, Any]:
+    """What :func:`add_playing` asked, over what a run directory was trained with: how an environment is made."""
+    from sirl.runs.directory import read_config
+
+    env_options, max_steps = {}, None
+    if (Path(options.model) / "config.toml").exists() and options.env in (None, policy.task.env):
+        config = read_config(options.model)
+        env_options, max_steps = config.env_options, config.settings.max_steps
+    return {
+        "env": options.env,
+        "seed": options.seed,
+        "workers": options.workers,
+        "max_steps": max_steps if options.max_steps is None else options.max_steps,
+        "env_options": env_options | dict(options.env_option),
+    }
+
+
+def stage(options: argparse.Namespace, policy: Policy) -> Stage:
+    """Where a command plays its policy."""
+    from sirl.reading.playing import Stage
+
+    return Stage(policy, **playing(options, policy))
+
+
+def free_path(model: str, how: str, ending: str = "json") -> Path:
+    """Where a command writes what it made of a model: beside it, under a name that is not taken."""
+    path = Path(f"{model.removeprefix('paper:')}.{ending}") if model.startswith("paper:") else Path(model)
+    if path.is_dir():
+        path = path / "champion.json"
+    free, number = path.with_name(f"{path.stem}-{how}.{ending}"), 1
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}-{how}-{number}.{ending}")
+    return free
+
+
+def keep(policy: Policy, options: argparse.Namespace, how: str) -> None:
+    """Write a changed policy where it was asked, or beside the one that it comes from, and say so."""
+    from sirl.runs.directory import writable
+
+    out = Path(options.out) if options.out else free_path(options.model, how)
+    with writable(out):
+        policy.save(out)
+    print(f"written to {out}")
 
 
 def add_fields(parser: Any, record: type[msgspec.Struct], leave_out: tuple[str, ...] = ()) -> None:

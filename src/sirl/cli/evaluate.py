@@ -6,10 +6,9 @@ import json
 import sys
 from argparse import Namespace
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import Any
 
-from sirl.cli.arguments import add_env_option, add_model
+from sirl.cli.arguments import add_model, add_playing, playing
 
 
 def add(commands: Any) -> None:
@@ -21,12 +20,7 @@ def add(commands: Any) -> None:
         allow_abbrev=False,
     )
     add_model(parser)
-    parser.add_argument("--env", metavar="ENV", help="another task with the same spaces [the policy's own]")
-    parser.add_argument("--episodes", type=int, default=100, metavar="N", help="how many [100]")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones [0]")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes to use [all cores]")
-    parser.add_argument("--max-steps", type=int, metavar="N", help="cut episodes here")
-    add_env_option(parser)
+    add_playing(parser, 100, "how many")
     parser.add_argument("--json", action="store_true", help="print JSON, every episode included")
     parser.set_defaults(run=run)
 
@@ -38,17 +32,8 @@ def run(options: Namespace) -> int:
     from sirl.runs.evaluation import evaluate
 
     policy = load(options.model)
-    env_options, max_steps = _as_trained(options) if options.env in (None, policy.task.env) else ({}, None)
     with redirect_stdout(sys.stderr):  # an environment may print; what is printed here may be read by a program
-        score = evaluate(
-            policy,
-            options.env,
-            episodes=options.episodes,
-            seed=options.seed,
-            workers=options.workers,
-            max_steps=options.max_steps if options.max_steps is not None else max_steps,
-            env_options=env_options | dict(options.env_option),
-        )
+        score = evaluate(policy, episodes=options.episodes, **playing(options, policy))
     env = options.env or policy.task.env
     if options.json:
         found = {
@@ -69,13 +54,3 @@ def run(options: Namespace) -> int:
         mean, std = policy.origin.published_score
         print(f"paper  {mean:.2f} ± {std:.2f}")
     return 0
-
-
-def _as_trained(options: Namespace) -> tuple[dict[str, Any], int | None]:
-    """The environment's options and the limit of steps that a run directory was trained with."""
-    from sirl.runs.directory import read_config
-
-    if not (Path(options.model) / "config.toml").exists():
-        return {}, None
-    config = read_config(options.model)
-    return config.env_options, config.settings.max_steps

@@ -16,9 +16,30 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from sirl import __version__
-from sirl.cli import bench, compare, evaluate, plot, reproduce, show, social_dqn, sweep, train
+from sirl.cli import (
+    bench,
+    check,
+    compare,
+    edit,
+    evaluate,
+    explain,
+    export,
+    plot,
+    prune,
+    record,
+    report,
+    reproduce,
+    show,
+    social_dqn,
+    sweep,
+    train,
+    watch,
+)
 from sirl.errors import SirlError, did_you_mean, printable
 
+_RUNS = (train, evaluate, compare, plot, reproduce, sweep, social_dqn, bench)
+_READING = (show, report, watch, record, prune, explain, edit, check, export)
+_COMMANDS = (*_RUNS[:2], *_READING, *_RUNS[2:])
 _EPILOG = """\
 examples:
   sirl train InvertedPendulum-v4 --stop-at 1000
@@ -76,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sirl {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (train, evaluate, show, compare, plot, reproduce, sweep, social_dqn, bench):
+    for command in _COMMANDS:
         command.add(commands)
     return parser
 

@@ -10,10 +10,11 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sirl.cli.arguments import add_env_option, add_fields
-from sirl.cli.printing import count, print_score
+from sirl.cli.printing import count, fine, print_score, width
 from sirl.config import Settings
 from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
 from sirl.options import Options
@@ -40,6 +41,7 @@ def add(commands: Any) -> None:
         "env", metavar="ENV", nargs="?", help="a Gymnasium id, such as LunarLander-v3 or my_module:MyEnv-v0"
     )
     parser.add_argument("--resume", metavar="DIR", help="go on with the run in this directory, to the same end")
+    parser.add_argument("--report", action="store_true", help="write report.html into the run at its end")
     add_fields(parser, Options, leave_out=("env_options",))
     add_env_option(parser)
     add_fields(parser, Settings)
@@ -57,6 +59,8 @@ def run(options: Namespace) -> int:
             for _ in show_progress(run.generations(), run.settings.generations, run.history):
                 pass
             _report(run)
+            if options.report:
+                _write_page(run)
         except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
             return _report_stop(run, reason)
     return 0
@@ -66,7 +70,11 @@ def _make_run(options: Namespace) -> Training:
     from sirl.runs.directory import fresh_path
     from sirl.runs.training import Training
 
-    asked = {name: value for name, value in vars(options).items() if name not in ("run", "env", "resume", "env_option")}
+    asked = {
+        name: value
+        for name, value in vars(options).items()
+        if name not in ("run", "env", "resume", "env_option", "report")
+    }
     if options.env_option:
         asked["env_options"] = dict(options.env_option)
     if options.resume:
@@ -124,9 +132,10 @@ def _place(run: Training) -> str:
 
 def _report(run: Training) -> None:
     from sirl.cli.progress import duration
+    from sirl.model.text import draw_tree
 
     policy, history = run.champion, run.history
-    print(f"\n{policy}\n")
+    print(fine(f"\n{draw_tree(policy.tree, policy.task, width())}\n"))
     try:
         score = run.score()
     except EnvironmentFailure as failure:
@@ -144,7 +153,23 @@ def _report(run: Training) -> None:
         print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")
     where = _place(run)
     named = f"--env {run.config.env} " if ":" in run.config.env else ""
-    print(f"\nnext   sirl show {where}\n       sirl evaluate {where} {named}--episodes 1000")
+    print(
+        f"\nnext   sirl show {where}\n       sirl report {where}{' ' + named.strip() if named else ''}\n"
+        f"       sirl evaluate {where} {named}--episodes 1000"
+    )
+
+
+def _write_page(run: Training) -> None:
+    from sirl.cli import report
+    from sirl.cli.printing import provenance
+    from sirl.reading.playing import Stage
+    from sirl.reading.report import Effort
+
+    policy = run.champion
+    env, options, limit = run.config.env, run.config.env_options, run.settings.max_steps
+    with Stage(policy, env, workers=run.workers, max_steps=limit, env_options=options) as place:
+        out = Path(_place(run)) / "report.html"
+        report.write(policy, place, run.history, provenance(policy), Effort(), out)
 
 
 def _report_stop(run: Training, reason: BaseException) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sirl.arrays import Actions, Floats, Ints
 from sirl.errors import did_you_mean
+from sirl.model.formula import Formula, Sum, Term
 from sirl.model.leaves import Broken, finite
 from sirl.model.menu import Menu
 from sirl.model.task import Task
@@ -78,6 +79,17 @@ class _Laws:
             factors = np.where(second == ONE, 1.0, observations[rows, second])
             totals += values * factors[:, None]
         return np.asarray(totals)
+
+    def totals(self, leaf: int) -> tuple[Sum, ...]:
+        """What a leaf adds up for each output, as data."""
+        found = []
+        for weights, constant in zip(self.weights[leaf], self.constants[leaf], strict=True):
+            terms = [
+                Term(float(weights[t]), tuple(f for f in self.terms[leaf, t].tolist() if f != ONE))
+                for t in np.flatnonzero(weights).tolist()
+            ]
+            found.append(Sum(float(constant), tuple(terms)))
+        return tuple(found)
 
     def same(self, one: int, other: int) -> bool:
         """See `Leaves.same`."""
@@ -150,6 +162,10 @@ class LawLeaves(_Laws):
         clipped = np.clip(self.sums(leaves, observations), self.task.action_low, self.task.action_high)
         return np.asarray(clipped.astype(self.task.action_dtype))
 
+    def formula(self, leaf: int) -> Formula:
+        """See `Leaves.formula`."""
+        return Formula(self.totals(leaf), tuple(self.task.action_low), tuple(self.task.action_high))
+
     def law(self) -> Affine:
         """See `Leaves.law`."""
         bounds = [np.tile(np.array(b), (len(self), 1)) for b in (self.task.action_low, self.task.action_high)]
@@ -181,6 +197,11 @@ class ScoreLeaves(_Laws):
         """See `Leaves.act`."""
         best = np.argmax(self.sums(leaves, observations), axis=1)
         return np.asarray(best.astype(self.task.action_dtype) + int(self.task.action_low[0]))
+
+    def formula(self, leaf: int) -> Formula:
+        """See `Leaves.formula`."""
+        first = self.task.action_low[0]
+        return Formula(self.totals(leaf), choices=tuple((first + k,) for k in range(self.constants.shape[1])))
 
     def law(self) -> Scores:
         """See `Leaves.law`."""

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from sirl.arrays import Actions, Floats, Ints
+from sirl.model.formula import Formula, constant
 from sirl.model.menu import Menu
 from sirl.model.task import Task
 
@@ -50,6 +51,10 @@ class Leaves(Protocol):
 
     def law(self) -> Any:
         """The same for compiled loops: a NamedTuple of arrays that ``rollout/acting.py`` knows."""
+        ...
+
+    def formula(self, leaf: int) -> Formula:
+        """What a leaf computes, as data, with the bits of ``act`` before the action gets its dtype."""
         ...
 
     def same(self, one: int, other: int) -> bool:
@@ -98,6 +103,10 @@ class _OneAction:
     def law(self) -> Constants:
         """See `Leaves.law`."""
         return Constants(self.actions.reshape(len(self.actions), -1))
+
+    def formula(self, leaf: int) -> Formula:
+        """See `Leaves.formula`."""
+        return constant(np.atleast_1d(self.actions[leaf]))
 
     def same(self, one: int, other: int) -> bool:
         """See `Leaves.same`."""

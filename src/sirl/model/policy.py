@@ -43,7 +43,11 @@ class Policy:
         Returns:
             The action, as the environment takes it, and ``state`` as it came.
         """
-        actions = self.tree.act(self.task.rows(observation))
+        rows = self.task.rows(observation)
+        if np.isnan(rows).any():
+            feature = self.task.features[int(np.isnan(rows).any(axis=0).argmax())]
+            raise SirlError(f"the observation has NaN as {feature}, on which no condition decides: fix what gives it.")
+        actions = self.tree.act(rows)
         single_ndim = 0 if self.task.observation == "one-hot" else 1
         return (actions[0] if np.ndim(observation) == single_ndim else actions), state
 
@@ -74,6 +78,10 @@ class Policy:
         """The policy in a file's bytes; ``name`` is what a message calls it."""
         return Policy(*policy_file.decode(content, name))
 
+    def changed(self, tree: Tree, how: str) -> Policy:
+        """A policy that plays another tree; it says what was done, and claims no score of this one."""
+        return Policy(self.task, tree, self.origin.after(how))
+
 
 def load(model: str | os.PathLike[str]) -> Policy:
     """The policy in a model file, in a run directory, or built in.
@@ -94,7 +102,10 @@ def load(model: str | os.PathLike[str]) -> Policy:
             f"{path} can't be read ({reason}): give a model file, a run directory that has a champion, "
             "or a name such as paper:LunarLander."
         ) from None
-    return Policy.from_json(content, str(path))
+    policy = Policy.from_json(content, str(path))
+    if not policy_file.is_sealed(content):  # as after an edit by hand, so that its scores are another's
+        return policy.changed(policy.tree, "edited by hand")
+    return policy
 
 
 def _built_in(name: str) -> Policy:

@@ -46,7 +46,15 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     published_score: tuple[float, float] | None = None
     """Mean and standard deviation that a paper reports for it."""
     note: str = ""
+    changed: str = ""
+    """What was done to it since then, such as "edited by hand"; it has no score after that until it is scored."""
     sirl: str = ""
+
+    def after(self, change: str) -> Origin:
+        """The origin of a policy that was changed: what its scores were, they are no longer."""
+        said = change if self.changed in ("", change) else f"{self.changed}, {change}"
+        scores = {"training_score": None, "validation_score": None, "published_score": None}
+        return msgspec.structs.replace(self, changed=said, **scores)
 
 
 class Content(NamedTuple):
@@ -134,6 +142,11 @@ def decode(content: bytes, name: str) -> Content:
         ) from None
 
 
+def is_sealed(content: bytes) -> bool:
+    """Whether a readable file has the checksum that sirl writes."""
+    return msgspec.json.decode(content, type=_Head).checksum is not None
+
+
 def _checksum(values: dict[str, Any]) -> str:
     """SHA-256 of a file's content without this very line; the same however the JSON is laid out."""
     rest = {name: value for name, value in values.items() if name != "checksum"}
@@ -167,7 +180,7 @@ def _to_nodes(tree: Tree, task: Task) -> dict[str, Any]:
 def _content(file: _File) -> Content:
     task, origin = msgspec.convert(file.task, Task), msgspec.convert(file.origin, Origin)
     menu = None if file.actions is None else _menu(file.actions, task)
-    named = [task.env, *task.features, *task.action_names, origin.method, origin.note, origin.sirl]
+    named = [task.env, *task.features, *task.action_names, origin.method, origin.note, origin.changed, origin.sirl]
     if odd := next((n for n in named + ([] if menu is None else menu.names) if not n.isprintable()), None):
         raise Broken(f"its name {odd!r} has a character that does not print")
     if not all(map(str.strip, [task.env, *task.features, *task.action_names, *([] if menu is None else menu.names)])):

@@ -1,83 +1,75 @@
-"""A tree as text: drawn, and as rules in words."""
+"""A tree as text, drawn with box characters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from sirl.arrays import Floats
+from sirl.model.condition import DIGITS, Condition, read_condition
 from sirl.model.task import Task
 from sirl.model.tree import Tree
 
 _MOST_LINES = 5000
-"""Of a tree, and of its rules: nobody reads on from there, and a deep tree has far more text than its file."""
+"""Of a tree: nobody reads on from there, and a deep tree has far more text than its file."""
+_PLAIN = {"├─": "|-", "└─": "`-", "│": "|", "→": "->", "·": "*", "≤": "<=", "≥": ">=", "±": "+-", "–": "-", "×": "x"}
 
 
-def draw_tree(tree: Tree, task: Task) -> str:
-    """The tree drawn with box characters, conditions before what they lead to."""
+def condition(tree: Tree, split: int, task: Task) -> Condition:
+    """What a split asks."""
+    return read_condition(tree.weights[split], float(tree.thresholds[split]), task.features)
+
+
+def draw_tree(
+    tree: Tree,
+    task: Task,
+    width: int | None = None,
+    notes: Mapping[int, str] | None = None,
+    digits: Sequence[int] | None = None,
+) -> str:
+    """The tree drawn, conditions before what they lead to.
+
+    Args:
+        tree: what to draw.
+        task: has the names.
+        width: conditions break between terms where a line would be longer; None: they do not.
+        notes: what else to say at a node (a split's number, or ~leaf).
+        digits: how many significant digits the numbers of each split have.
+    """
+    notes = notes or {}
+    label = [tree.leaves.label(leaf, task) for leaf in range(tree.n_leaves)]
+    label = [f"{text}  {notes[~leaf]}" if ~leaf in notes else text for leaf, text in enumerate(label)]
     if not tree.n_splits:
-        return f"always {tree.leaves.label(0, task)}"
-    lines = [f"if {condition(tree, 0, task.features)}"]
-    pending = [(int(tree.children[0, 1]), "", "└─ no  "), (int(tree.children[0, 0]), "", "├─ yes ")]
+        return f"always {label[0]}"
+    lines: list[str] = []
+    pending = [(tree.root, "", "")]
     while pending:
-        if len(lines) == _MOST_LINES:
+        if len(lines) >= _MOST_LINES:
             return "\n".join([*lines, f"… and more: {tree.n_leaves} leaves are too many to draw"])
         node, indent, branch = pending.pop()
         if node < 0:
-            lines.append(f"{indent}{branch}→ {tree.leaves.label(~node, task)}")
+            lines.append(f"{indent}{branch}→ {label[~node]}")
             continue
-        lines.append(f"{indent}{branch}if {condition(tree, node, task.features)}")
-        deeper = indent + ("│      " if branch.startswith("├") else "       ")
+        deeper = indent + {"├": "│      ", "└": "       ", "": ""}[branch[:1]]
+        terms = condition(tree, node, task).terms(task.features, DIGITS if digits is None else digits[node])
+        terms += [notes[node]] if node in notes else []
+        lines += wrap(terms, f"{indent}{branch}if ", f"{deeper}│    ", width)
         yes, no = tree.children[node].tolist()
         pending += [(no, deeper, "└─ no  "), (yes, deeper, "├─ yes ")]
     return "\n".join(lines)
 
 
-def rules(tree: Tree, task: Task) -> str:
-    """The conditions, a letter each, and a rule for each leaf in these letters."""
-    names = [_letters(split) for split in range(tree.n_splits)]
-    lines = [f"{name}:  {condition(tree, split, task.features)}" for split, name in enumerate(names[:_MOST_LINES])]
-    lines += [""] if lines else []
-    pending: list[tuple[int, list[str]]] = [(tree.root, [])]
-    while pending:
-        if len(lines) >= 2 * _MOST_LINES:
-            return "\n".join([*lines, f"… and more: {tree.n_leaves} leaves are too many to put in words"])
-        node, path = pending.pop()
-        if node < 0:
-            action = tree.leaves.label(~node, task)
-            lines.append(f"if {' and '.join(path)}: {action}" if path else f"always {action}")
-            continue
-        yes, no = tree.children[node].tolist()
-        pending += [(no, [*path, f"not {names[node]}"]), (yes, [*path, names[node]])]
-    return "\n".join(lines)
+def wrap(terms: Sequence[str], first: str, rest: str, width: int | None) -> list[str]:
+    """Terms in lines that begin with ``first``, then ``rest``, no longer than ``width`` where a break can help."""
+    lines = [first + terms[0]]
+    for term in terms[1:]:
+        if width is not None and len(lines[-1]) + 1 + len(term) > width:
+            lines.append(rest + term)
+        else:
+            lines[-1] += f" {term}"
+    return lines
 
 
-def _letters(number: int) -> str:
-    """The names A, B, to Z, then AA, AB and so on."""
-    name = ""
-    while number >= 0:
-        number, rest = divmod(number, 26)
-        name = chr(ord("A") + rest) + name
-        number -= 1
-    return name
-
-
-def condition(tree: Tree, split: int, features: Sequence[str]) -> str:
-    """A split's condition, such as ``2·theta - 0.5·v < 1``."""
-    return f"{_terms(tree.weights[split], features)} < {_number(tree.thresholds[split])}"
-
-
-def _terms(weights: Floats, features: Sequence[str]) -> str:
-    text = ""
-    for feature in np.flatnonzero(weights).tolist():
-        weight = weights[feature]
-        sign = ("-" if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
-        factor = "" if abs(weight) == 1.0 else f"{_number(abs(weight))}·"
-        text += f"{sign}{factor}{features[feature]}"
-    return text or "0"
-
-
-def _number(value: float) -> str:
-    """A number as short as it reads well."""
-    return f"{value + 0.0:.4g}"
+def plain(text: str) -> str:
+    """The same for a terminal that has nothing but ASCII."""
+    for fine, coarse in _PLAIN.items():
+        text = text.replace(fine, coarse)
+    return text

@@ -71,6 +71,15 @@ class Tree(NamedTuple):
         return self.leaves.act(self.walk(observations), observations)
 
 
+def path_to(tree: Tree, leaf: int) -> list[int]:
+    """The nodes (splits, and ~leaf at the end) that lead to a leaf, root first."""
+    parents = {child: split for split, pair in enumerate(tree.children.tolist()) for child in pair}
+    path = [~leaf]
+    while path[-1] in parents:
+        path.append(parents[path[-1]])
+    return path[::-1]
+
+
 def _weigh(weights: Floats, observations: Floats) -> Floats:
     """The weighted sum of each row's features, added from the first feature to the last as the kernels do."""
     total = np.zeros(len(weights))

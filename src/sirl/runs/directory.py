@@ -236,7 +236,7 @@ def _is_earlier(model: bytes, champion: Policy | None) -> bool:
         before = Policy.from_json(model)
     except SirlError:
         return False
-    if champion is None or before.to_json() != model:
+    if champion is None or before.to_json() != model or before.origin.changed:
         return False
     then, now = before.origin.generation, champion.origin.generation
     return then is not None and now is not None and then < now

@@ -22,7 +22,7 @@ from sirl.options import Episodes, HangLimit, Seed, Workers
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.spread import play_all
 from sirl.simulators.environments import usable_cores
-from sirl.simulators.recipes import inspect, make_recipe, named_by_file
+from sirl.simulators.recipes import Recipe, inspect, make_recipe, named_by_file
 
 
 class Evaluation(NamedTuple):
@@ -77,19 +77,7 @@ def evaluate(
     workers, max_steps = checked("workers", workers, Workers), checked("max_steps", max_steps, MaxSteps)
     hang_limit = checked("hang_limit", hang_limit, HangLimit)
     workers = min(workers or usable_cores(), -(-episodes // 8))
-    if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
-        raise SirlError(
-            f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
-            "that makes it or module:id."
-        )
-    recipe = make_recipe(
-        named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, env_options
-    )
-    if why := policy.mismatch(inspect(recipe, workers=workers, hang_limit=hang_limit).task):
-        raise SirlError(
-            f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
-            "evaluate it on a task with the same spaces."
-        )
+    recipe = playable(policy, env, env_options, workers, hang_limit)
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
     with local_engine(ArenaRecipe(recipe, policy.task, "gymnasium", max_steps), workers, hang_limit) as engine:
         returns, lengths = (rows[0] for rows in play_all([policy.tree], seeds, recipe.name, engine))
@@ -99,3 +87,27 @@ def evaluate(
             "policy has no score: its actions are more than the simulation can follow."
         )
     return Evaluation(returns, lengths)
+
+
+def playable(
+    policy: Policy,
+    env: str | Callable[[], gym.Env[Any, Any]] | None = None,
+    options: dict[str, Any] | None = None,
+    workers: int = 1,
+    hang_limit: float | None = None,
+) -> Recipe:
+    """The recipe of an environment that a policy can play: its own, unless another is given."""
+    if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
+        raise SirlError(
+            f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
+            "that makes it or module:id."
+        )
+    recipe = make_recipe(
+        named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, options
+    )
+    if why := policy.mismatch(inspect(recipe, workers=workers, hang_limit=hang_limit).task):
+        raise SirlError(
+            f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
+            "evaluate it on a task with the same spaces."
+        )
+    return recipe

@@ -9,9 +9,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from sirl.config import presets
 from sirl.errors import SirlError
 from sirl.model.task import Task
+from sirl.simulators.naming import known_names
 
 _MOST_FEATURES = 100_000
 _NO_BOUND = 1e30
@@ -25,7 +25,7 @@ def describe(
     actions: Sequence[str] | None = None,
 ) -> Task:
     """The task that an environment offers, or a sentence why a tree can't play it."""
-    known = _names(env_id)
+    known = known_names(env, env_id)
     observation = _observation(env.observation_space, env_id)
     action = _action(env.action_space, env_id)
     n_features, n_names = len(observation["feature_low"]), action.pop("n_names")
@@ -101,15 +101,6 @@ def _action(space: gym.Space[Any], env_id: str) -> dict[str, Any]:
         "action_high": highs,
         "n_names": n_names,
     }
-
-
-def _names(env_id: str) -> tuple[list[str], list[str]]:
-    """Feature and action names that ship for an environment, of any version of it."""
-    base = env_id.rpartition("/")[2].partition("-v")[0]
-    for known_id, preset in presets().items():
-        if known_id.partition("-v")[0] == base:
-            return preset.features, preset.actions
-    return [], []
 
 
 def _choose_names(what: str, given: Sequence[str] | None, known: list[str], n: int, prefix: str) -> list[str]:

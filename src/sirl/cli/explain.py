@@ -1,0 +1,120 @@
+"""``sirl explain``: which terms of a policy's conditions matter, and how simple they can be."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from sirl.cli.arguments import add_model, add_playing, keep, stage
+from sirl.errors import SirlError
+
+if TYPE_CHECKING:
+    from sirl.model.policy import Policy
+    from sirl.reading.explain import Explanation
+    from sirl.reading.sensitivity import Sweep
+
+
+def add(commands: Any) -> None:
+    """What can be asked."""
+    parser = commands.add_parser(
+        "explain",
+        help="tell which terms of the conditions matter, and simplify them",
+        description="Leave out each term in turn and measure what the score loses on the same starts; then leave out "
+        "and round as much as a stated loss allows. With --sweep, change one constant instead.",
+        epilog="example:  sirl explain paper:InvertedPendulum --sweep 1.omega --from 0 --to 1",
+        allow_abbrev=False,
+    )
+    add_model(parser)
+    parser.add_argument("--loss", type=float, metavar="X", help="how far the score may fall in all [5 %% of it]")
+    parser.add_argument("--sweep", metavar="N.NAME", help="a constant: number of the split, and feature or `bound`")
+    parser.add_argument("--from", dest="low", type=float, metavar="X", help="first value of a sweep")
+    parser.add_argument("--to", dest="high", type=float, metavar="X", help="last value of a sweep")
+    parser.add_argument("--points", type=int, default=17, metavar="N", help="values of a sweep [17]")
+    add_playing(parser, 30, "episodes of each variant")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--out", metavar="FILE", help="write the simplified policy here")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Explain a policy, or sweep one of its constants."""
+    from sirl.cli.printing import print_change
+    from sirl.model.policy import load
+    from sirl.reading.explain import explain
+    from sirl.reading.simplify import simplified
+
+    if options.points < 2 or (options.loss is not None and options.loss < 0):
+        raise SirlError("a sweep needs 2 --points or more, and a --loss is 0 or more: correct them.")
+    policy = simplified(load(options.model))
+    if not policy.tree.n_splits:
+        raise SirlError("this policy has no conditions to explain: it always does the same.")
+    with stage(options, policy) as place:
+
+        def score(trees: Any) -> Any:
+            return place.returns(trees, options.episodes)
+
+        if options.sweep:
+            with redirect_stdout(sys.stderr):
+                swept = _sweep(options, policy, score)
+            return _tell_sweep(swept, options.json)
+        with redirect_stdout(sys.stderr):
+            loss = 0.05 * abs(float(score([policy.tree])[0].mean())) if options.loss is None else options.loss
+            found = explain(policy.tree, policy.task, score, loss)
+        simple = policy.changed(found.simple, "simplified by explain")
+        _tell(policy, found, loss, options.json)
+        if not options.json:
+            print_change(place, policy, simple, options.episodes)
+    if options.out:
+        keep(simple, options, "simple")
+    return 0
+
+
+def _sweep(options: Namespace, policy: Policy, score: Any) -> Sweep:
+    import numpy as np
+
+    from sirl.reading.sensitivity import find_constant, sweep, usual_range
+
+    constant = find_constant(policy.tree, policy.task, options.sweep)
+    usual = usual_range(constant, 2)
+    low = usual[0] if options.low is None else options.low
+    high = usual[1] if options.high is None else options.high
+    return sweep(policy.tree, policy.task, constant, np.linspace(low, high, options.points), score)
+
+
+def _tell_sweep(found: Sweep, as_json: bool) -> int:
+    from sirl.cli.printing import fine
+
+    if as_json:
+        columns = {"values": found.values, "means": found.means, "stds": found.stds}
+        lists = {name: column.tolist() for name, column in columns.items()}
+        print(json.dumps({"constant": found.constant.label, "own": found.constant.value, **lists}))
+        return 0
+    span = max(float(found.means.max() - found.means.min()), 1e-12)
+    lines = [f"{found.constant.label} is {found.constant.value:.4g} in the policy", ""]
+    for value, mean, std in zip(found.values, found.means, found.stds, strict=True):
+        bar = "#" * round(30 * float(mean - found.means.min()) / span)
+        lines.append(f"{value:>10.4g}  {mean:>10.2f} ± {std:<9.2f} {bar}")
+    print(fine("\n".join(lines)))
+    return 0
+
+
+def _tell(policy: Policy, found: Explanation, loss: float, as_json: bool) -> None:
+    from sirl.cli.printing import fine
+    from sirl.model.text import condition
+
+    features = policy.task.features
+    if as_json:
+        terms = [t._replace(feature=features[t.feature])._asdict() for t in found.losses]  # type: ignore[arg-type]
+        simple = [condition(found.simple, split, policy.task).text(features) for split in range(found.simple.n_splits)]
+        print(json.dumps({"score": found.score, "terms": terms, "simple": simple, "simple_score": found.simple_score}))
+        return
+    for split in range(policy.tree.n_splits):
+        print(fine(f"split {split + 1}: {condition(policy.tree, split, policy.task).text(features)}"))
+        for term in sorted((t for t in found.losses if t.split == split), key=lambda t: -t.loss):
+            kept = "" if found.simple.weights[split, term.feature] else "  can go"
+            print(fine(f"    without {features[term.feature]}: {-term.loss:+.2f} ± {term.error:.2f}{kept}"))
+        print(fine(f"  simply: {condition(found.simple, split, policy.task).text(features)}\n"))
+    print(f"chosen on {found.score:.2f}, with at most {loss:.4g} to lose; measured on other episodes:")
