@@ -77,3 +77,13 @@ def test_about_one_random_lunar_lander_genotype_in_seven_runs_out_of_codons():
     settings = Settings(population=2000)
     _, valid = translate(population(settings), make_grammar(task(8), settings))
     assert 1 - len(valid) / 2000 == pytest.approx(0.14, abs=0.03)
+
+
+def test_a_tree_with_too_many_leaves_is_invalid():
+    settings = Settings(population=300)
+    grammar = make_grammar(task(4), settings)
+    whole, valid = translate(population(settings), grammar)
+    leaves = np.diff(whole.first_leaf)
+    few, still = translate(population(settings), grammar, max_leaves=5)
+    assert still.tolist() == valid[leaves <= 5].tolist()
+    assert 0 < few.n_trees < whole.n_trees

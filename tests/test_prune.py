@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sirl
+from conftest import TINY_FLAGS, Tiny
 from sirl.model.leaves import FixedLeaves
 from sirl.model.tree import Tree
 from sirl.reading.playing import Stage, Visits, count_visits
@@ -111,3 +112,12 @@ def test_any_tree_prunes_to_any_number_of_leaves():
     tree = random_tree(15, 2, 2, rng)
     for most in (1, 3, 8):
         assert limit_leaves(tree, lambda trees: rng.normal(size=(len(trees), 2)), most).tree.n_leaves <= most
+
+
+def test_training_within_a_number_of_leaves(sirl_command, register):
+    env = register(Tiny)
+    asked = [*TINY_FLAGS, "--max-leaves", 3, "--prune", "visits", "--generations", 3, "--population", 60]
+    code, out, _ = sirl_command("train", env, "--out", "run", *asked)
+    assert code == 0
+    assert sirl.load("run").tree.n_leaves <= 3
+    assert "nothing to prune" in out or "written to run/champion-pruned.json" in out

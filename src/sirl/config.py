@@ -58,6 +58,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["invalid", "zeros"],
         _setting(_EVOLUTION, "a genotype too short for its tree is invalid, or goes on with zeros"),
     ] = "invalid"
+    max_leaves: Annotated[
+        Annotated[int, Meta(ge=2, le=_BIG)] | None,
+        _setting(_EVOLUTION, "a genotype whose tree has more leaves is invalid (default: no limit)"),
+    ] = None
     tournament: Annotated[int, _setting(_EVOLUTION, "individuals in a selection tournament", ge=1, le=_BIG)] = 2
     crossover_probability: Annotated[
         float, _setting(_EVOLUTION, "chance that a pair of parents is crossed at one point", ge=0, le=1)

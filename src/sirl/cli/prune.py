@@ -38,32 +38,40 @@ def add(commands: Any) -> None:
 
 def run(options: Namespace) -> int:
     """Prune a policy."""
-    from sirl.cli.printing import fine, print_change, width
     from sirl.model.policy import load
-    from sirl.model.text import condition, draw_tree
-    from sirl.reading.simplify import simplified
 
     _check(options)
     policy = load(options.model)
-    start = simplified(policy)
     with stage(options, policy) as place:
-        with redirect_stdout(sys.stderr):
-            pruned = _prune(options, start, place)
-        if pruned.tree.n_splits == policy.tree.n_splits:
-            print("nothing to prune: every split is needed")
-            return 0
-        how = "pruned by reward" if options.by == "reward" or options.max_leaves else "pruned by visits"
-        smaller = policy.changed(pruned.tree, how)
-        if dead := policy.tree.n_splits - start.tree.n_splits:
-            print(f"{dead} of its splits can't be turned by any observation within the bounds")
-        for split, side in pruned.bypassed.items():
-            asked = condition(start.tree, split, policy.task)
-            always = asked if side == 0 else asked.negated()
-            print(fine(f"left out: as if always {always.text(policy.task.features)}"))
-        print(fine(f"\n{draw_tree(smaller.tree, policy.task, width())}\n"))
-        print_change(place, policy, smaller, options.episodes)
-    keep(smaller, options, "pruned")
+        smaller = prune(options, policy, place)
+    if smaller is not None:
+        keep(smaller, options, "pruned")
     return 0
+
+
+def prune(options: Namespace, policy: Policy, place: Stage) -> Policy | None:
+    """A policy's smaller tree, after telling what went and what it costs; None if nothing went."""
+    from sirl.cli.printing import fine, print_change, width
+    from sirl.model.text import condition, draw_tree
+    from sirl.reading.simplify import simplified
+
+    start = simplified(policy)
+    with redirect_stdout(sys.stderr):
+        pruned = _prune(options, start, place)
+    if pruned.tree.n_splits == policy.tree.n_splits:
+        print("nothing to prune: every split is needed")
+        return None
+    how = "pruned by reward" if options.by == "reward" or options.max_leaves else "pruned by visits"
+    smaller = policy.changed(pruned.tree, how)
+    if dead := policy.tree.n_splits - start.tree.n_splits:
+        print(f"{dead} of its splits can't be turned by any observation within the bounds")
+    for split, side in pruned.bypassed.items():
+        asked = condition(start.tree, split, policy.task)
+        always = asked if side == 0 else asked.negated()
+        print(fine(f"left out: as if always {always.text(policy.task.features)}"))
+    print(fine(f"\n{draw_tree(smaller.tree, policy.task, width())}\n"))
+    print_change(place, policy, smaller, options.episodes)
+    return smaller
 
 
 def _check(options: Namespace) -> None:

@@ -20,6 +20,7 @@ from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
 from sirl.options import Options
 
 if TYPE_CHECKING:
+    from sirl.reading.playing import Stage
     from sirl.runs.training import Training
 
 
@@ -41,6 +42,9 @@ def add(commands: Any) -> None:
         "env", metavar="ENV", nargs="?", help="a Gymnasium id, such as LunarLander-v3 or my_module:MyEnv-v0"
     )
     parser.add_argument("--resume", metavar="DIR", help="go on with the run in this directory, to the same end")
+    parser.add_argument(
+        "--prune", choices=("visits", "reward"), help="prune the champion at the end, into champion-pruned.json"
+    )
     parser.add_argument("--report", action="store_true", help="write report.html into the run at its end")
     add_fields(parser, Options, leave_out=("env_options",))
     add_env_option(parser)
@@ -59,6 +63,8 @@ def run(options: Namespace) -> int:
             for _ in show_progress(run.generations(), run.settings.generations, run.history):
                 pass
             _report(run)
+            if options.prune:
+                _prune(run, options.prune)
             if options.report:
                 _write_page(run)
         except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
@@ -73,7 +79,7 @@ def _make_run(options: Namespace) -> Training:
     asked = {
         name: value
         for name, value in vars(options).items()
-        if name not in ("run", "env", "resume", "env_option", "report")
+        if name not in ("run", "env", "resume", "env_option", "report", "prune")
     }
     if options.env_option:
         asked["env_options"] = dict(options.env_option)
@@ -159,17 +165,33 @@ def _report(run: Training) -> None:
     )
 
 
+def _stage(run: Training) -> Stage:
+    """Where the champion plays as it was trained."""
+    from sirl.reading.playing import Stage
+
+    env, options, limit = run.config.env, run.config.env_options, run.settings.max_steps
+    return Stage(run.champion, env, workers=run.workers, max_steps=limit, env_options=options)
+
+
+def _prune(run: Training, by: str) -> None:
+    from sirl.cli.arguments import keep
+    from sirl.cli.prune import prune
+
+    asked = Namespace(by=by, least=None, tolerance=None, max_leaves=None, episodes=100, model=_place(run), out=None)
+    with _stage(run) as place:
+        smaller = prune(asked, run.champion, place)
+    if smaller is not None:
+        keep(smaller, asked, "pruned")
+
+
 def _write_page(run: Training) -> None:
     from sirl.cli import report
     from sirl.cli.printing import provenance
-    from sirl.reading.playing import Stage
     from sirl.reading.report import Effort
 
-    policy = run.champion
-    env, options, limit = run.config.env, run.config.env_options, run.settings.max_steps
-    with Stage(policy, env, workers=run.workers, max_steps=limit, env_options=options) as place:
+    with _stage(run) as place:
         out = Path(_place(run)) / "report.html"
-        report.write(policy, place, run.history, provenance(policy), Effort(), out)
+        report.write(run.champion, place, run.history, provenance(run.champion), Effort(), out)
 
 
 def _report_stop(run: Training, reason: BaseException) -> int:

@@ -63,12 +63,12 @@ def _between(low: float | None, high: float | None, constants: NDArray[np.float6
     return np.linspace(low, high, len(constants))
 
 
-def translate(codons: Codons, grammar: Grammar) -> tuple[Forest, NDArray[np.int64]]:
+def translate(codons: Codons, grammar: Grammar, max_leaves: int | None = None) -> tuple[Forest, NDArray[np.int64]]:
     """The trees of the genotypes (n, length) that are valid, and which individuals these are."""
     everyone = np.arange(len(codons))
     nothing = np.zeros(len(codons) + 1, dtype=np.int32)
     sizes = _expand_all(codons, everyone, grammar, _room(grammar, nothing, nothing))
-    valid = np.flatnonzero(sizes)
+    valid = np.flatnonzero((sizes > 0) & (sizes < (np.inf if max_leaves is None else max_leaves)))
     first_split = np.concatenate([[0], np.cumsum(sizes[valid])]).astype(np.int32)
     first_leaf = (first_split + np.arange(len(first_split))).astype(np.int32)
     forest = _room(grammar, first_split, first_leaf)

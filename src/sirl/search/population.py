@@ -64,7 +64,7 @@ class Evaluated(NamedTuple):
 def evaluate_all(codons: Codons, problem: Problem, generation: int, engine: Engine[Arena]) -> Evaluated:
     """Both phases for a population, ``rounds`` times in turn."""
     settings = problem.settings
-    forest, valid = translate(codons, problem.grammar)
+    forest, valid = translate(codons, problem.grammar, problem.settings.max_leaves)
     if not len(valid):
         raise SirlError(
             f"no genotype of {settings.genotype_length} codons reaches to the end of a tree for "
