@@ -87,7 +87,7 @@ def test_presets_spend_the_published_budgets(env, eldt, sb, lb):
 @pytest.mark.parametrize("method", METHODS)
 def test_every_preset_is_valid_and_only_eldt_does_not_collaborate(env, method):
     assert (preset_settings(env, method).collaborative_iterations == 0) == (method == "eldt")
-    assert method != "linear" or preset_settings(env, method).max_leaves == 1
+    assert method != "linear" or preset_settings(env, method).max_laws == 1
 
 
 @pytest.mark.parametrize("env", [*presets(), "Somebody/Else-v3"])

@@ -28,7 +28,7 @@ from sirl.simulators.spaces import describe
 SMALL = {
     "generations": 6,
     "contenders": 4,
-    "max_leaves": 3,
+    "max_laws": 3,
     "law_episodes": 2,
     "validation_episodes": 4,
     "workers": 1,

@@ -60,7 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "invalid"
     max_leaves: Annotated[
         Annotated[int, Meta(ge=2, le=_BIG)] | None,
-        _setting(_EVOLUTION, "a genotype whose tree has more leaves is invalid (default: no limit)"),
+        _setting(_EVOLUTION, "trees with more leaves are invalid, and no contenders (default: no limit)"),
     ] = None
     tournament: Annotated[int, _setting(_EVOLUTION, "individuals in a selection tournament", ge=1, le=_BIG)] = 2
     crossover_probability: Annotated[
@@ -141,7 +141,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int,
         _setting(_LAWS, "trees of laws that are tuned side by side; the worse half leaves in rounds", ge=1, le=1024),
     ] = 8
-    max_leaves: Annotated[int, _setting(_LAWS, "leaves of the largest contender", ge=1, le=64)] = 3
+    max_laws: Annotated[int, _setting(_LAWS, "laws of the largest contender, one in each leaf", ge=1, le=64)] = 3
     products: Annotated[bool, _setting(_LAWS, "laws weigh products of two features too")] = False
     law_episodes: Annotated[int, _setting(_LAWS, "episodes for each law, the same for all", ge=1, le=_BIG)] = 4
     law_sigma: Annotated[float, _setting(_LAWS, "first step of CMA-ES, where outputs are about 1", gt=0, le=100)] = 1.0
@@ -297,7 +297,7 @@ def preset_settings(env_id: str, method: Method) -> Settings:
     if preset is not None:
         changes |= preset.settings | preset.methods.get(method, {})
     if method == "linear":
-        changes |= (preset.methods.get("laws", {}) if preset is not None else {}) | {"max_leaves": 1}
+        changes |= (preset.methods.get("laws", {}) if preset is not None else {}) | {"max_laws": 1}
     if method == "eldt":  # whatever a task's settings say for all methods
         changes["collaborative_iterations"] = 0
     return Settings().replace(**changes)

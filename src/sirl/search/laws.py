@@ -90,7 +90,8 @@ class Laws(NamedTuple):
     def plan(self) -> str:
         """See `Search.plan`."""
         settings = self.problem.settings
-        leaves = "a law" if settings.max_leaves == 1 else f"up to {settings.max_leaves} laws"
+        most = self._most_laws()
+        leaves = "a law" if most == 1 else f"up to {most} laws"
         contenders = "one contender" if settings.contenders == 1 else f"{settings.contenders} contenders"
         return f"{contenders} with {leaves} each, tuned for up to {settings.generations:,} generations"
 
@@ -166,11 +167,18 @@ class Laws(NamedTuple):
         state = state._replace(scales=1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3))
         contenders = []
         for number in range(settings.contenders):
-            n_leaves = min(_STRUCTURES[number % len(_STRUCTURES)], settings.max_leaves)
+            n_leaves = min(_STRUCTURES[number % len(_STRUCTURES)], self._most_laws())
             shape = self._shape(Contender(number, n_leaves, cma.begin(np.zeros(1), 1.0)), state)
             sigma = settings.law_sigma / np.sqrt(len(shape.terms) + 1)
             contenders.append(Contender(number, n_leaves, cma.begin(np.zeros(shape.n_constants), float(sigma))))
         return state._replace(contenders=tuple(contenders))
+
+    def _most_laws(self) -> int:
+        """Of the largest contender; a law between two choices is a condition, and has two leaves."""
+        settings, task = self.problem.settings, self.problem.task
+        leaves_each = 2 if task.action == "discrete" and len(task.action_names) == 2 else 1
+        most = settings.max_laws if settings.max_leaves is None else settings.max_leaves // leaves_each
+        return max(1, min(settings.max_laws, most))
 
     def _shape(self, contender: Contender, state: State) -> Shape:
         terms = make_terms(self.problem.task, self.problem.settings.products)
