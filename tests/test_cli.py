@@ -48,7 +48,7 @@ def test_training_from_the_first_line_to_the_last(sirl_command):
     )
     assert "next   sirl show runs/CartPole-v1-sirl-lb-0\n" in out
     assert {file.name for file in Path("runs/CartPole-v1-sirl-lb-0").iterdir()} == {
-        ".lock", "champion.json", "checkpoints", "config.toml", "history.jsonl", "score.json",
+        ".lock", "champion-training.json", "champion.json", "checkpoints", "config.toml", "history.jsonl", "score.json",
     }  # fmt: skip
     assert read_config("runs/CartPole-v1-sirl-lb-0").settings.population == 20
     assert len(read_history("runs/CartPole-v1-sirl-lb-0")) == 2

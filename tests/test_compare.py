@@ -11,10 +11,10 @@ import pytest
 
 import sirl
 from conftest import TINY
-from sirl.config import preset_settings
 from sirl.errors import SirlError
 from sirl.experiments.compare import compare_models
 from sirl.experiments.sweep import STUDIES, study
+from sirl.presets import preset_settings
 from sirl.runs.history import History
 
 SHORT = TINY | {"max_steps": 30}

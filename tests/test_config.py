@@ -4,8 +4,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from sirl.config import METHODS, Settings, preset_settings, presets
+from sirl.config import METHODS, Settings
 from sirl.errors import SirlError
+from sirl.presets import preset_settings, presets
 
 
 @pytest.mark.parametrize(

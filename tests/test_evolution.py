@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sirl.config import Settings, preset_settings
+from sirl.config import Settings
 from sirl.errors import EnvironmentFailure
+from sirl.presets import preset_settings
 from sirl.runs.training import Training, train
 from sirl.search import champion
 from sirl.search.evolution import State, _replace

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import plain
-from sirl.config import preset_settings
 from sirl.engine import local_engine
 from sirl.keys import Stream, fold_all, root
 from sirl.learning.q_learning import fresh_table
+from sirl.presets import preset_settings
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.search.evolution import first_state
 from sirl.search.population import evaluate_all, make_problem

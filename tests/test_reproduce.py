@@ -10,7 +10,6 @@ import pytest
 
 import sirl
 from sirl.cli import main as cli
-from sirl.config import preset_settings
 from sirl.errors import SirlError
 from sirl.experiments.cells import Cell, Plan, parse_runs, scaled, scales_in
 from sirl.experiments.complexity import decision_costs, prune_by_visits, size
@@ -23,6 +22,7 @@ from sirl.experiments.results import is_finished, read_all
 from sirl.experiments.supplement import COEFFICIENTS
 from sirl.experiments.work import Place, fill, progress
 from sirl.experiments.writing import spliced, table_files
+from sirl.presets import preset_settings
 
 EPISODES = 3
 COMMAND = ["reproduce", "--scale", "0.01", "--episodes", str(EPISODES), "--workers", "1"]

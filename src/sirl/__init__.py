@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from sirl.config import Settings, preset_settings
+    from sirl.config import Settings
     from sirl.errors import EnvironmentFailure, SirlError
     from sirl.model.policy import Policy, load
     from sirl.options import Options
+    from sirl.presets import preset_settings
     from sirl.runs.evaluation import Evaluation, evaluate
     from sirl.runs.training import Training, train
 
@@ -46,7 +47,7 @@ _HOME = {
     "Training": "sirl.runs.training",
     "evaluate": "sirl.runs.evaluation",
     "load": "sirl.model.policy",
-    "preset_settings": "sirl.config",
+    "preset_settings": "sirl.presets",
     "train": "sirl.runs.training",
 }
 

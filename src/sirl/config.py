@@ -1,17 +1,12 @@
 """Every setting, as one frozen record, with the paper's hyperparameter table as defaults.
 
-A field's text is the command line's help, its bounds are checked whenever a record is made. Presets, one
-file a task in ``presets/``, hold what the paper (or our own tuning) changes for that task, and the names
-of its features and actions.
+A field's text is the command line's help, its bounds are checked whenever a record is made.
 """
 
 from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -227,16 +222,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.collaborative_iterations > 0 and self.voting in ("leader", "weighted")
 
 
-class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of ``presets/``: names for a task, and its settings by method."""
-
-    envs: list[str]
-    features: list[str]
-    actions: list[str]
-    settings: dict[str, Any] = {}
-    methods: dict[Method, dict[str, Any]] = {}
-
-
 @cache
 def field_types(record: type[msgspec.Struct]) -> dict[str, Any]:
     """What each field of a record takes, with its text and bounds."""
@@ -265,39 +250,3 @@ def _expected(error: msgspec.ValidationError, value: Any, kind: Any) -> str:
     for code, word in (words | {" > 0.0": " above 0", ".0": ""}).items():
         expected = expected.replace(code, word)
     return f"{expected}."
-
-
-@cache
-def presets() -> Mapping[str, Preset]:
-    """All presets by environment id."""
-    found: dict[str, Preset] = {}
-    for file in sorted(resources.files("sirl.presets").iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".toml"):
-            preset = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Preset)
-            found |= dict.fromkeys(preset.envs, preset)
-    return found
-
-
-_OTHER_TASKS: dict[Method, dict[str, Any]] = {
-    "laws": {"generations": 150},
-    "linear": {"generations": 150},
-    "eldt": {"individual_episodes": 16},
-    "sirl-sb": {"individual_episodes": 14},
-    "sirl-lb": {"individual_episodes": 5},
-}
-
-
-def preset_settings(env_id: str, method: Method) -> Settings:
-    """The settings of ``method`` on a task: the task's preset, or defaults for a task that has none."""
-    if method not in METHODS:
-        hint = did_you_mean(str(method), list(METHODS)) or f"; choose from {', '.join(METHODS)}."
-        raise SirlError(f"there is no method {method!r}{hint}")
-    preset = presets().get(env_id)
-    changes = dict(_OTHER_TASKS[method])
-    if preset is not None:
-        changes |= preset.settings | preset.methods.get(method, {})
-    if method == "linear":
-        changes |= (preset.methods.get("laws", {}) if preset is not None else {}) | {"max_laws": 1}
-    if method == "eldt":  # whatever a task's settings say for all methods
-        changes["collaborative_iterations"] = 0
-    return Settings().replace(**changes)

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sirl.benchmarking.tapes import Call, RawPhysics, Tape, Watched, recording_arena
-from sirl.config import preset_settings
 from sirl.engine import Engine, local_engine
 from sirl.options import Backend
+from sirl.presets import preset_settings
 from sirl.rollout.arena import Arena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.recipe import ArenaRecipe

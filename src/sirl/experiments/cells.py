@@ -11,9 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sirl.config import Method, Settings, preset_settings
+from sirl.config import Method, Settings
 from sirl.errors import SirlError
 from sirl.options import SimulatorName
+from sirl.presets import preset_settings
 from sirl.runs.campaign import Job
 
 FULL = 1.0

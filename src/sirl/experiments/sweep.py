@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sirl.config import Settings, preset_settings
+from sirl.config import Settings
 from sirl.errors import SirlError
 from sirl.experiments.cells import Cell
+from sirl.presets import preset_settings
 
 _SEEDS_APART = 1000
 

@@ -17,13 +17,14 @@ from typing import Any
 import gymnasium as gym
 
 from sirl import __version__
-from sirl.config import Method, preset_settings
+from sirl.config import Method
 from sirl.engine import Engine, check_engine, make_engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.figures.drawing import Drawing
 from sirl.figures.plots import draw_curves
 from sirl.model.policy import Policy
 from sirl.options import FREE_AT_RESUME, split
+from sirl.presets import preset_settings
 from sirl.rollout.arena import Arena
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.runs.checkpoints import Checkpoints

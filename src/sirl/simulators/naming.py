@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium import spaces
 
-from sirl.config import presets
+from sirl.presets import presets
 
 
 def known_names(env: gym.Env[Any, Any], env_id: str) -> tuple[list[str], list[str]]:

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from sirl.config import presets
 from sirl.engine import Engine
 from sirl.engine.local import InProcess
 from sirl.engine.processes import Processes
 from sirl.errors import EnvironmentFailure, SirlError, WorkFailure, in_words
 from sirl.model.task import Task
+from sirl.presets import presets
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.simulators.modules import find_beside, serve
 from sirl.simulators.spaces import describe
