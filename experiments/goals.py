@@ -2,6 +2,7 @@
 
 python experiments/goals.py run   --out runs/goals        # skips what is finished
 python experiments/goals.py table --out runs/goals        # the table of docs/results.md
+python experiments/goals.py run   --method laws --seeds 5 --out runs/laws
 """
 
 from __future__ import annotations
@@ -22,6 +23,21 @@ class Goal(NamedTuple):
     score: float
     settings: dict[str, Any]
 
+
+LAWS = [
+    Goal("InvertedPendulum-v4", 1000, {"stop_at": 1000}),
+    Goal("CartPole-v1", 500, {"stop_at": 500}),
+    Goal("Pendulum-v1", -170, {"simulator": "envpool"}),
+    Goal("MountainCar-v0", -105, {"simulator": "envpool"}),
+    Goal("Acrobot-v1", -80, {"simulator": "envpool"}),
+    Goal("Hopper-v4", 2500, {}),
+    Goal("HalfCheetah-v4", 3000, {}),
+    Goal("Swimmer-v4", 350, {}),
+    Goal("LunarLander-v3", 265, {"simulator": "envpool"}),
+    Goal("Reacher-v4", -5.5, {}),
+    Goal("Walker2d-v4", 1500, {}),
+]
+"""For our own method, by the presets."""
 
 GOALS = [
     Goal("CartPole-v1", 475, {"stop_at": 490}),
@@ -51,8 +67,8 @@ GOALS = [
 def run(options: argparse.Namespace) -> None:
     """Train every goal with every seed, one run on each worker; what is finished is not done again."""
     jobs = [
-        Job(goal.env, seed, str(options.out / f"{goal.env}-{seed}"), goal.settings)
-        for goal in GOALS
+        Job(goal.env, seed, str(options.out / f"{goal.env}-{seed}"), goal.settings | {"method": options.method})
+        for goal in _goals(options)
         if options.env in (None, goal.env)
         for seed in range(options.seeds)
     ]
@@ -60,11 +76,15 @@ def run(options: argparse.Namespace) -> None:
     table(options)
 
 
+def _goals(options: argparse.Namespace) -> list[Goal]:
+    return LAWS if options.method in ("laws", "linear") else GOALS
+
+
 def table(options: argparse.Namespace) -> None:
     """Print the results, one line a task."""
     print("| task | goal | score on 100 unseen episodes, by seed | generations | episodes | leaves | seconds |")
     print("|---|---|---|---|---|---|---|")
-    for goal in GOALS:
+    for goal in _goals(options):
         runs = [read_finished(path.parent) for path in sorted(options.out.glob(f"{goal.env}-*/score.json"))]
         if runs:
             scores = ", ".join(f"{run.score.mean:.1f} ± {run.score.std:.1f}" for run in runs)
@@ -82,6 +102,7 @@ def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("--method", default="sirl-lb", help="laws and linear have goals of their own")
     parser.add_argument("--out", type=Path, default=Path("runs/goals"))
     parser.add_argument("--env", help="only this task")
     parser.add_argument("--seeds", type=int, default=3)
