@@ -34,6 +34,7 @@ from sirl.runs.directory import Record
 from sirl.runs.training import Training
 
 TINY: dict[str, Any] = {
+    "method": "sirl-lb",
     "population": 6,
     "generations": 6,
     "genotype_length": 60,
@@ -119,8 +120,8 @@ def _right_lines(content: bytes) -> int:
 def good_checkpoint(path: Path) -> int:
     """The generation of the latest good checkpoint."""
     run = whole().run
-    found, _ = Checkpoints(path / "checkpoints", run.config.digest()).load_latest(run.problem)
-    return 0 if found is None else found.generation
+    found, _ = Checkpoints(path / "checkpoints", run.config.digest()).load_latest(run.search, run.task)
+    return 0 if found is None else found.state.generation
 
 
 class Dying:

@@ -338,6 +338,7 @@ def test_stable_baselines_evaluates_a_policy(name, episodes, n_envs):
         return Monitor(gym.make(policy.task.env))
 
     env = make() if n_envs == 1 else DummyVecEnv([make] * n_envs)
+    env.reset(seed=3) if n_envs == 1 else env.seed(3)  # what it resets to later follows from that
     returns, lengths = evaluate_policy(policy, env, n_eval_episodes=episodes, return_episode_rewards=True)
     env.close()
     assert len(returns) == episodes

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sirl.arrays import Floats
 from sirl.deep.policy import Arrays, NetworkPolicy, q_values
 from sirl.errors import SirlError
 from sirl.keys import Key, Stream, episode_seeds, fold_all, root
@@ -17,7 +18,6 @@ from sirl.simulators import Simulator
 from sirl.simulators.gymnasium import GymnasiumSimulator
 from sirl.simulators.recipes import Recipe, inspect, make_recipe
 
-Floats = NDArray[np.float64]
 Act = Callable[[Floats], NDArray[Any]]
 """Observations (n, n_features) -> what the environment is given (n,)."""
 

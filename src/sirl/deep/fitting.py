@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sirl.arrays import Floats
 from sirl.model.leaves import QLeaves
 from sirl.model.menu import Menu
 from sirl.model.tree import Tree
 
-Floats = NDArray[np.float64]
 _FEWEST = 10
 """States on each side of a split."""
 _NEWTON_STEPS = 12

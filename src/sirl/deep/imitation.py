@@ -14,9 +14,9 @@ import gymnasium as gym
 import numpy as np
 
 from sirl import __version__
-from sirl.arrays import Seeds
+from sirl.arrays import Floats, Seeds
 from sirl.config import Settings
-from sirl.deep.episodes import SLOTS, Act, Floats, actor, make_simulator, play, seeds_of
+from sirl.deep.episodes import SLOTS, Act, actor, make_simulator, play, seeds_of
 from sirl.deep.fitting import fit
 from sirl.deep.policy import NetworkPolicy, q_values
 from sirl.errors import SirlError

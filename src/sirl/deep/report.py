@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sirl.arrays import Floats
 from sirl.deep.ranking import interval
 from sirl.deep.records import Ranked, Result
 from sirl.errors import SirlError
-
-Floats = NDArray[np.float64]
 
 
 class Curve(NamedTuple):

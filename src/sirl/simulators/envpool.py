@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sirl.arrays import Floats
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.simulators import Ids, Step
 
@@ -39,8 +40,6 @@ _WINDOW = 512
 _SEEDS = 2**31 - 1
 """EnvPool's seeds are below this."""
 _WARNINGS = Lock()
-
-Floats = NDArray[np.float64]
 
 
 class _Pool:
