@@ -6,6 +6,7 @@ serves them all. What networks have lived through together is kept once, as ``sh
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,9 +101,11 @@ class Replay:
         room = len(self.own.rewards)
         if self.added == room < self.capacity:
             more = Transitions.empty(min(room, self.capacity - room), *self.own.observations.shape[1:])
-            self.own = Transitions(*(np.concatenate(columns) for columns in zip(self.own, more, strict=True)))
+            pairs: Iterable[Any] = zip(self.own, more, strict=True)
+            self.own = Transitions(*(np.concatenate(pair) for pair in pairs))
         place = self.added % self.capacity
-        for column, values in zip(self.own, (observations, following, actions, rewards, final), strict=True):
+        columns: Iterable[Any] = zip(self.own, (observations, following, actions, rewards, final), strict=True)
+        for column, values in columns:
             column[place] = values
         self.added += 1
 
