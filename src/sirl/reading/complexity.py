@@ -22,7 +22,7 @@ class Complexity(NamedTuple):
     leaves: int
     depth: int
     weights: int
-    """That are not zero, in all splits."""
+    """That are not zero, in all splits and laws."""
     operations: float | None
     """Multiply-accumulates per episode, mean over episodes; None if nobody has played."""
 
@@ -44,4 +44,6 @@ def measure(tree: Tree, visits: Visits | None = None) -> Complexity:
     if visits is not None:
         total = visits.splits @ split_costs(tree) + visits.leaves @ leaf_costs(tree)
         operations = float(total / visits.n_episodes)
-    return Complexity(tree.n_leaves, tree.depth, int(np.count_nonzero(tree.weights)), operations)
+    formulas = [tree.leaves.formula(leaf) for leaf in range(tree.n_leaves)]
+    in_laws = sum(len(total.terms) for formula in formulas for total in formula.sums)
+    return Complexity(tree.n_leaves, tree.depth, int(np.count_nonzero(tree.weights)) + in_laws, operations)
