@@ -164,7 +164,8 @@ def test_the_crown_never_falls_below_what_was_shown():
     scores = [r.champion.validation_score for r in run.history if r.champion is not None]
     shown = run.state.crown.returns
     assert scores == sorted(scores)
-    assert run.champion.origin.validation_score == pytest.approx(shown[: len(shown)].mean(), rel=0.5)
+    prefixes = [shown[: 4 * 2**k].mean() for k in range(5)]  # it may have played on since it was crowned
+    assert run.champion.origin.validation_score in prefixes
 
 
 def test_a_worse_challenger_loses_and_a_better_one_wins():
