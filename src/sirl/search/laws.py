@@ -29,13 +29,21 @@ from sirl.model.task import Task
 from sirl.model.tree import Tree, simplify
 from sirl.rollout.arena import Arena
 from sirl.rollout.spread import Played, play_all, run_orders
-from sirl.search import cma
 from sirl.search.champion import confirm, fresh_seeds
-from sirl.search.contenders import Contender, first_contenders, halve, leave_out, make_schedule, widen
+from sirl.search.contenders import (
+    Contender,
+    first_contenders,
+    halve,
+    is_wide,
+    leave_out,
+    make_schedule,
+    most_leaves,
+    widen,
+)
 from sirl.search.front import Front, Point, choose, gain, with_point
 from sirl.search.race import challenge, play_on
 from sirl.search.records import Cost, Record, Standing
-from sirl.search.shapes import Frame, make_terms, term_values
+from sirl.search.shapes import Frame, first_shape, make_terms, term_values
 from sirl.simulators.recipes import Recipe
 from sirl.simulators.scales import ScaleOrder, observe
 
@@ -93,10 +101,15 @@ class Laws(NamedTuple):
 
     def plan(self) -> str:
         """See `Search.plan`."""
-        settings = self.problem.settings
+        settings, frame = self.problem.settings, self._frame(np.zeros(0))
         contenders = "one contender" if settings.contenders == 1 else f"{settings.contenders} contenders"
         laws = "one law" if settings.max_laws == 1 else f"up to {settings.max_laws} laws"
-        return f"{contenders} with {laws} each, tuned for up to {settings.generations:,} generations"
+        largest = first_shape(frame, most_leaves(frame, settings))
+        largest = largest._replace(free=np.ones_like(largest.free))
+        wide = (
+            f" ({largest.size} constants are too many for CMA-ES: augmented random search)" if is_wide(largest) else ""
+        )
+        return f"{contenders} with {laws} each, tuned for up to {settings.generations:,} generations{wide}"
 
     def warm_up(self, engine: Engine[Arena]) -> None:
         """See `Search.warm_up`: the one loop that is needed is compiled where it is first used."""
@@ -178,9 +191,8 @@ class Laws(NamedTuple):
         key = root(problem.seed, Stream.SAMPLING, state.generation)
         asked = []
         for contender in state.contenders:
-            n = problem.settings.offspring or cma.offspring_for(contender.shape.size)
             own = Key(fold_all(key, np.array([contender.number]))[0])
-            asked.append(cma.ask(contender.distribution, n, own))
+            asked.append(contender.ask(problem.settings.offspring, own))
         trees = [c.shape.tree(row) for c, rows in zip(state.contenders, asked, strict=True) for row in rows]
         seeds = fresh_seeds(problem, Stream.TUNING, state.generation, problem.settings.law_episodes)
         played = play_all(trees, seeds, problem.task.env, engine)
@@ -188,7 +200,7 @@ class Laws(NamedTuple):
         told, best, at = [], [], 0
         for contender, rows in zip(state.contenders, asked, strict=True):
             mine = scores[at : at + len(rows)]
-            told.append(contender._replace(distribution=cma.tell(contender.distribution, rows, mine)))
+            told.append(contender.tell(rows, mine))
             best.append(trees[at + int(np.argmax(mine))])
             at += len(rows)
         return state._replace(contenders=tuple(told)), best, scores, Cost(played.returns.size, played.steps)

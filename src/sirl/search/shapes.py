@@ -39,9 +39,15 @@ class Frame(NamedTuple):
 
     @property
     def n_outputs(self) -> int:
-        """Sums in a leaf. A law between two choices is a condition: its leaves are a choice each, and have none."""
+        """Sums in a leaf: one for each component of a Box action.
+
+        Of a Discrete one, one for each choice but the first, whose score is 0: only differences matter. A law between
+        two choices is a condition, if it has no products: its leaves are a choice each, and add up nothing.
+        """
         n = len(self.task.action_names)
-        return 0 if self.task.action == "discrete" and n == 2 and len(self.terms) == self.task.n_features else n
+        if self.task.action == "box":
+            return n
+        return 0 if n == 2 and len(self.terms) == self.task.n_features else n - 1
 
 
 class Shape(NamedTuple):
@@ -161,21 +167,16 @@ def _make_leaves(frame: Frame, children: Nodes, laws: Floats) -> FixedLeaves | L
         choices = np.ones(len(children) + 1)
         choices[~children[(children < 0) & (np.arange(2) == 0)]] = 0.0
         return FixedLeaves(choices + task.action_low[0], make_menu(task, Settings()))
-    half, middle = _outputs(task)
-    weights, constants = laws[..., :-1] * frame.scales * half[:, None], middle + half * laws[..., -1]
+    weights, constants = laws[..., :-1] * frame.scales, laws[..., -1]
+    if task.action == "discrete":
+        weights, constants = np.pad(weights, ((0, 0), (1, 0), (0, 0))), np.pad(constants, ((0, 0), (1, 0)))
+    else:  # from -1 to 1 becomes the range of each output
+        low, high = np.array(task.action_low), np.array(task.action_high)
+        weights, constants = weights * ((high - low) / 2)[:, None], (high + low) / 2 + (high - low) / 2 * constants
     used = weights.any(axis=(0, 1))
     kind = LawLeaves if task.action == "box" else ScoreLeaves
     terms = np.repeat(frame.terms[None, used], len(laws), axis=0)
     return kind(terms, few_digits(weights[..., used]), few_digits(constants), task)
-
-
-def _outputs(task: Task) -> tuple[Floats, Floats]:
-    """Half the range of each output, and its middle; scores have neither."""
-    if task.action == "discrete":
-        n = len(task.action_names)
-        return np.ones(n), np.zeros(n)
-    low, high = np.array(task.action_low), np.array(task.action_high)
-    return (high - low) / 2, (high + low) / 2
 
 
 def _balanced(n_leaves: int) -> Nodes:
