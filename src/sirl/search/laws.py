@@ -64,6 +64,8 @@ class LawProblem(NamedTuple):
     seed: int
     recipe: Recipe
     """Makes the environment, to see how large its features are."""
+    start: Policy | None = None
+    """Where the first contender begins; None: like the others, from nothing."""
 
 
 class State(NamedTuple):
@@ -183,7 +185,8 @@ class Laws(NamedTuple):
         (observations,) = run_orders(engine, observe, [order], problem.task.env)
         values = term_values(observations, make_terms(problem.task, problem.settings.products))
         scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
-        return state._replace(scales=scales, contenders=first_contenders(self._frame(scales), problem.settings))
+        contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
+        return state._replace(scales=scales, contenders=contenders)
 
     def _tune(self, state: State, engine: Engine[Arena]) -> tuple[State, list[Tree], Floats, Cost]:
         """One generation of each contender: the best tree of each, and the scores of all trees (n,)."""
