@@ -121,19 +121,16 @@ def is_wide(shape: Shape) -> bool:
 def halve(contenders: tuple[Contender, ...], returns: Floats, settings: Settings) -> tuple[Contender, ...]:
     """The better half by returns (n_contenders, n_episodes), the best first.
 
-    What was found spreads: larger ones that lag behind become the best with a leaf split in two; if there is no larger
-    one, the last becomes that, so that it shows whether a further leaf pays.
+    What was found spreads: the last of them, if it lags behind, becomes the best with a leaf split in two. The others
+    go on with what they have found themselves.
     """
     order = np.argsort(-returns.mean(axis=1), kind="stable")[: (len(contenders) + 1) // 2].tolist()
-    best = contenders[order[0]]
-    found, most = [best], most_leaves(best.shape.frame, settings)
-    for i in order[1:]:
-        gains = returns[order[0]] - returns[i]
-        lags = gains.mean() > gains.std() / np.sqrt(len(gains))
-        larger = contenders[i].shape.n_leaves > best.shape.n_leaves
-        last = i == order[-1] and all(c.shape.n_leaves <= best.shape.n_leaves for c in found)
-        grows = settings.sharing and best.shape.n_leaves < most and ((larger and lags) or (last and not larger))
-        found.append(_grown(best, contenders[i].number, settings) if grows else contenders[i])
+    found = [contenders[i] for i in order]
+    best, last = found[0], found[-1]
+    gains = returns[order[0]] - returns[order[-1]]
+    lags = gains.mean() > gains.std() / np.sqrt(len(gains))
+    if settings.sharing and lags and best.shape.n_leaves < most_leaves(best.shape.frame, settings):
+        found[-1] = _grown(best, last.number, settings)
     return tuple(found)
 
 
