@@ -142,7 +142,7 @@ def test_terms_are_features_and_products():
     np.testing.assert_array_equal(term_values(np.array([[2.0, 3.0]]), terms), [[2, 3, 4, 6, 9]])
 
 
-@pytest.mark.parametrize("env", ["Reacher-v4", "LunarLander-v3", "MountainCar-v0"])
+@pytest.mark.parametrize("env", ["Reacher-v4", "LunarLander-v3", "CartPole-v1", "Pendulum-v1"])
 def test_one_seed_one_result_and_exact_resume(env, tmp_path):
     whole = sirl.train(env, out=tmp_path / "whole", **SMALL)
     run = sirl.Training(env, out=tmp_path / "run", **SMALL | {"workers": 2})
