@@ -24,11 +24,8 @@ def run(options: Namespace) -> int:  # noqa: ARG001
     from sirl.zoo import cards
 
     for name, card in cards().items():
-        print(
-            fine(
-                f"zoo:{name:<20} {card.score:9.2f} ± {card.std:.2f} on {card.episodes:,} unseen episodes of {card.env}, "
-                f"{count(card.size, 'number')} in {card.leaves} {'leaf' if card.leaves == 1 else 'leaves'}\n"
-                f"{'':24} {card.trained_episodes:,} episodes of training: {card.command}"
-            )
-        )
+        leaves = f"{card.leaves} {'leaf' if card.leaves == 1 else 'leaves'}"
+        scored = f"{card.score:.2f} ± {card.std:.2f} on {count(card.episodes, 'unseen episode')} of {card.env}"
+        print(fine(f"zoo:{name:<17} {scored}, {count(card.size, 'number')} in {leaves}"))
+        print(f"{'':22}{count(card.trained_episodes, 'episode')} of training: {card.command}")
     return 0
