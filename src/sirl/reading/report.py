@@ -132,7 +132,7 @@ def finite(value: float) -> float | None:
 
 def _replayed(policy: Policy, stage: Stage, seed: int) -> dict[str, Any]:
     """An episode as the page plays it, with pictures of some of its steps."""
-    length = len(trace(policy.tree, stage.recipe, np.array([seed]), stage.max_steps).rewards)
+    length = len(trace(policy.tree, policy.task, stage.recipe, np.array([seed]), stage.max_steps).rewards)
     every = -(-length // _MOST_PICTURES)
     replay = play_replay(policy, stage.recipe, seed, stage.max_steps, every)
     return {

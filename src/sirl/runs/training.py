@@ -60,7 +60,7 @@ class Training:
         recipe = make_recipe(env, options.env_options)
         self.settings = preset_settings(recipe.name, options.method).replace(**changes)
         _check_method(options.method, self.settings.collaborative_iterations)
-        self.task, repeatable = inspect(
+        seen, repeatable = inspect(
             recipe,
             options.features,
             options.actions,
@@ -68,6 +68,7 @@ class Training:
             hang_limit=options.hang_limit,
             play=True,
         )
+        self.task = seen.deriving(options.derive)
         if not repeatable:
             warnings.warn(
                 f"{recipe.name} gave two different episodes for one seed and the same actions, so this run can't be "
@@ -83,11 +84,12 @@ class Training:
             seed=options.seed,
             simulator=backend,
             sirl=__version__,
-            features=self.task.features,
+            features=seen.features,
             actions=self.task.action_names,
             settings=self.settings,
             env_options=recipe.options,
             versions=versions(),
+            derive=self.task.derived,
         )
         self.state: SearchState = self.search.first_state()
         self.history = History()
@@ -124,6 +126,7 @@ class Training:
         run = Training(
             env or named_by_file(config.env, f"write `sirl train {config.env} --resume {path}`"),
             **first,
+            derive=config.derive or [],
             env_options=config.env_options,
             **settings | {name: value for name, value in asked.items() if value is not None},
         )
@@ -249,8 +252,8 @@ def train(env: Environment, *, on_generation: Callable[[Record], None] | None = 
         env: a Gymnasium id, or a function that makes an environment.
         on_generation: called with each generation's record.
         asked: how the run is made and where it is computed, any field of :class:`sirl.Options` (method, seed, out,
-            workers, simulator, hang_limit, features, actions, env_options, checkpoint_minutes, engine, address); and
-            any field of :class:`sirl.Settings`, over the preset's.
+            workers, simulator, hang_limit, features, actions, derive, env_options, checkpoint_minutes, engine,
+            address); and any field of :class:`sirl.Settings`, over the preset's.
     """
     run = Training(env, **asked)
     for record in run.generations():
