@@ -18,7 +18,8 @@ from sirl.model.tokens import MINUS, TIMES, Reader, Token, Unreadable, is_plain,
 
 FEATURE, NUMBER, NEGATE, ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER = range(8)
 """What a step of a program does: the first two put something on the stack, the others compute with its top."""
-SIGNS = {ADD: "+", SUBTRACT: "-", MULTIPLY: "*", DIVIDE: "/"}
+WORDS = ("feature", "number", "negate", "+", "-", "*", "/", "power")
+"""What other programs call them."""
 
 _MOST = 100
 """Derived features of a task."""
@@ -52,6 +53,11 @@ class Definition(NamedTuple):
     def line(self) -> str:
         """Name and formula, as they are typed."""
         return f"{write_name(self.name)} = {self.text}"
+
+    @property
+    def n_operations(self) -> int:
+        """Additions, subtractions, multiplications and divisions, powers written out."""
+        return sum(1 if code != POWER else int(value) - 1 for code, value in self.program if code >= ADD)
 
     @property
     def uses(self) -> set[int]:

@@ -61,6 +61,15 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         bounds = zip(self.feature_low[:n], self.feature_high[:n], strict=True)
         return _definitions(tuple(self.derived), tuple(self.features[:n]), tuple(bounds))
 
+    def needed(self, used: set[int]) -> dict[int, Definition]:
+        """The derived features among those used, and those that they are derived from, by place and in order."""
+        found = list(enumerate(self.definitions, start=self.n_observed))
+        wanted = set(used)
+        for place, definition in reversed(found):
+            if place in wanted:
+                wanted |= definition.uses
+        return {place: definition for place, definition in found if place in wanted}
+
     def deriving(self, texts: Sequence[str]) -> Task:
         """The task with more features, each given as ``name = formula``."""
         lines = [*(self.derived or ()), *texts]

@@ -40,6 +40,7 @@ def write_text(policy: Policy) -> str:
     lines = [
         f"# {task.env}: what stands behind a # is not read.",
         f"# features: {', '.join(write_name(name) for name in task.features)}",
+        *[f"# where {line}" for line in task.derived or ()],
         *([f"# actions: {', '.join(menu.names)}"] if menu is not None else []),
         "",
     ]
