@@ -35,7 +35,15 @@ from sirl.simulators.recipes import inspect, make_recipe
 from sirl.simulators.spaces import describe
 
 TIP = "tip_x_miss = p_x*d_y - p_y*d_x"
-LAWS = {"generations": 2, "contenders": 2, "max_laws": 2, "law_episodes": 2, "validation_episodes": 4, "workers": 1}
+LAWS = {
+    "generations": 2,
+    "contenders": 2,
+    "max_laws": 2,
+    "law_episodes": 2,
+    "validation_episodes": 4,
+    "offspring": 6,
+    "products": False,
+}
 
 
 def tiny_task(low=-5.0, high=5.0):
