@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -19,8 +20,9 @@ from sirl.model.policy import Policy
 from sirl.rollout.compiled import CompiledArena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.work import PlayOrder
-from sirl.search.race import Crown, challenge
-from sirl.search.shapes import Shape, few_digits, make_terms, term_values
+from sirl.search.front import Point, choose, gain, n_numbers, with_point
+from sirl.search.race import challenge
+from sirl.search.shapes import Frame, few_digits, first_shape, make_terms, term_values
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.simulators.recipes import inspect, make_recipe
 from sirl.simulators.spaces import describe
@@ -39,8 +41,13 @@ SMALL = {
 def random_policy(env_id, n_leaves=3, products=True, seed=0):
     task = inspect(make_recipe(env_id)).task
     terms = make_terms(task, products)
-    shape = Shape(task, n_leaves, terms, np.ones(len(terms)))
-    return Policy(task, shape.tree(np.random.default_rng(seed).normal(scale=0.3, size=shape.n_constants)))
+    shape = full_shape(Frame(task, terms, np.ones(len(terms))), n_leaves)
+    return Policy(task, shape.tree(np.random.default_rng(seed).normal(scale=0.3, size=shape.size)))
+
+
+def full_shape(frame, n_leaves):
+    shape = first_shape(frame, n_leaves)
+    return shape._replace(free=np.ones_like(shape.free))
 
 
 @pytest.mark.parametrize(("env_id", "kind"), [("Hopper-v4", LawLeaves), ("LunarLander-v3", ScoreLeaves)])
@@ -104,7 +111,7 @@ def test_a_law_that_is_none_is_refused(change, reason):
 
 
 def test_a_law_between_two_choices_is_a_condition():
-    policy = random_policy("CartPole-v1", n_leaves=1, products=False)
+    policy = random_policy("CartPole-v1", n_leaves=2, products=False)
     assert policy.tree.n_splits == 1
     assert str(policy).splitlines()[1:] == ["├─ yes → push left", "└─ no  → push right"]
 
@@ -114,7 +121,7 @@ def test_scaling_is_folded_back_into_the_constants():
     task = inspect(make_recipe("InvertedPendulum-v4")).task
     terms, scales = make_terms(task, False), np.array([0.5, 4.0, 0.1, 2.0])
     row = np.array([0.1, 0.2, -0.3, 0.05, 0.02])
-    tree = Shape(task, 1, terms, scales).tree(row)
+    tree = first_shape(Frame(task, terms, scales), 1).tree(row)
     seen = np.random.default_rng(0).normal(size=(50, 4)) * 0.1
     scaled = np.clip(row[:4] @ (seen * scales).T + row[4], -1, 1) * 3.0
     np.testing.assert_allclose(tree.act(seen)[:, 0], scaled, rtol=1e-2, atol=1e-3)
@@ -122,7 +129,7 @@ def test_scaling_is_folded_back_into_the_constants():
 
 def test_constants_have_few_digits():
     np.testing.assert_array_equal(
-        few_digits(np.array([[0.0, 123456.0], [-0.00012345, 1.0]])), [[0, 123500], [-0.0001234, 1]]
+        few_digits(np.array([[0.0, 123456.0], [-0.00012345, 1.0]])), [[0, 123000], [-0.000123, 1]]
     )
 
 
@@ -148,6 +155,7 @@ def test_one_seed_one_result_and_exact_resume(env, tmp_path):
     assert (tmp_path / "run" / "champion.json").read_bytes() == (tmp_path / "whole" / "champion.json").read_bytes()
     assert [r.timed(0) for r in again.history] == [r.timed(0) for r in whole.history]
     assert len(whole.state.contenders) == 1, "halved twice"
+    assert (tmp_path / "run" / "front.json").read_bytes() == (tmp_path / "whole" / "front.json").read_bytes()
 
 
 @pytest.mark.parametrize(("env", "goal"), [("InvertedPendulum-v4", 1000), ("CartPole-v1", 500)])
@@ -160,26 +168,74 @@ def test_laws_solve_easy_tasks_on_every_seed(env, goal, seed):
 
 
 def test_the_crown_never_falls_below_what_was_shown():
-    run = sirl.train("Swimmer-v4", **SMALL | {"generations": 12, "max_steps": 100})
+    asked = SMALL | {"generations": 12, "max_steps": 100, "prefer_small": 0.0, "shrinking": 0.0}
+    run = sirl.train("Swimmer-v4", **asked)
     scores = [r.champion.validation_score for r in run.history if r.champion is not None]
-    shown = run.state.crown.returns
     assert scores == sorted(scores)
-    prefixes = [shown[: 4 * 2**k].mean() for k in range(5)]  # it may have played on since it was crowned
-    assert run.champion.origin.validation_score in prefixes
+    assert run.champion.origin.validation_score == pytest.approx(run.state.front[-1].score)
 
 
 def test_a_worse_challenger_loses_and_a_better_one_wins():
     run = sirl.Training("InvertedPendulum-v4", **SMALL | {"max_steps": 300, "validation_episodes": 6})
     good, bad = sirl.load("paper:InvertedPendulum"), random_policy("InvertedPendulum-v4", 1, False)
     with run._make_engine() as engine:
-        first, _, _ = challenge(Crown(None, np.zeros(0)), [bad], run.search.problem, engine)
-        assert first.champion.tree is bad.tree
-        second, means, _ = challenge(first, [good], run.search.problem, engine)
-        assert second.champion.tree is good.tree
-        assert means.tolist() == [300.0]
+        first, _, _ = challenge(None, [bad], run.search.problem, engine)
+        assert first.policy.tree is bad.tree
+        second, opening, _ = challenge(first, [good], run.search.problem, engine)
+        assert second.policy.tree is good.tree
+        assert opening.tolist() == [[300.0] * 6]
         third, _, cost = challenge(second, [bad], run.search.problem, engine)
-    assert third.champion.tree is good.tree
+    assert third.policy.tree is good.tree
     assert cost.episodes == 6, "the champion's episodes are kept, and a clear loser plays no more than a few"
+
+
+@pytest.mark.parametrize("env_id", ["Pendulum-v1", "CartPole-v1", "LunarLander-v3"])
+@pytest.mark.parametrize("leaf", [0, 1, 2])
+def test_a_leaf_is_split_without_a_change_of_what_the_tree_does(env_id, leaf):
+    task = inspect(make_recipe(env_id)).task
+    frame = Frame(task, make_terms(task, False), np.linspace(0.5, 2.0, task.n_features))
+    rng = np.random.default_rng(leaf)
+    shape = first_shape(frame, 3).without(np.array([1, 4]))[0]
+    row = rng.normal(size=shape.size)
+    larger, its_row, source = shape.split(leaf, row)
+    assert larger.n_leaves == 4
+    assert larger.fits()
+    assert (source == -1).sum() == task.n_features + 1, "a condition is new, all else is known"
+    seen = rng.normal(size=(500, task.n_features))
+    np.testing.assert_array_equal(larger.tree(its_row).act(seen), shape.tree(row).act(seen))
+
+
+def test_numbers_that_are_left_out_are_zero():
+    task = inspect(make_recipe("Hopper-v4")).task
+    frame = Frame(task, make_terms(task, False), np.ones(11))
+    shape, kept = first_shape(frame, 1).without(np.array([0, 12, 35]))
+    tree = shape.tree(np.ones(shape.size))
+    assert shape.size == 33
+    assert kept.tolist() == [i for i in range(36) if i not in (0, 12, 35)]
+    assert n_numbers(tree) == 33
+    assert [len(total.terms) for total in tree.leaves.formula(0).sums] == [10, 10, 11]
+
+
+def test_a_front_has_the_best_of_each_size_and_the_choice_is_the_smallest_that_is_good_enough():
+    policies = {n: random_policy("InvertedPendulum-v4", n, False) for n in (1, 2, 3)}
+    points = [Point(policies[n], np.array(r)) for n, r in ((3, [10.0, 10.0]), (1, [9.0, 9.9]), (2, [9.0, 9.0]))]
+    front = ()
+    for point in points:
+        front = with_point(front, point)
+    assert [p.policy for p in front] == [policies[1], policies[3]], "two laws are worse than one"
+    assert choose(front, 0.01).policy is policies[3]
+    assert choose(front, 0.1).policy is policies[1]
+    assert gain(*front) == (pytest.approx(0.55), pytest.approx(0.45))
+
+
+def test_a_run_keeps_its_front(tmp_path):
+    run = sirl.train("InvertedPendulum-v4", out=tmp_path / "run", **SMALL | {"generations": 20, "shrinking": 0.5})
+    rows = msgspec.json.decode((tmp_path / "run" / "front.json").read_bytes())
+    assert [row["size"] for row in rows] == [point.size for point in run.state.front]
+    assert rows[0]["size"] < 5, "something was left out"
+    assert rows == sorted(rows, key=lambda row: (row["size"], row["score"]))
+    for row, point in zip(rows, run.state.front, strict=True):
+        assert sirl.load(tmp_path / "run" / row["model"]).to_json() == point.policy.to_json()
 
 
 def test_laws_are_for_box_and_discrete_actions():

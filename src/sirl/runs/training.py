@@ -195,6 +195,8 @@ class Training:
                 self.directory.crown(self.champion)
             if self.state.trained is not None and self.state.trained is not before.trained:
                 self.directory.crown_trained(self.state.trained)
+            if self.state.front is not before.front:
+                self.directory.keep_front(self.state.front)
             self.directory.add(record)
             if record.broke:
                 who = ", ".join(map(str, record.broke))
