@@ -29,7 +29,7 @@ from sirl.reading.report import Effort, gather
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.work import PlayOrder
 from sirl.runs.directory import read_config
-from sirl.search.shapes import Shape, make_terms
+from sirl.search.shapes import Frame, first_shape, make_terms
 from sirl.simulators.derived import derive, make_programs
 from sirl.simulators.recipes import inspect, make_recipe
 from sirl.simulators.spaces import describe
@@ -53,8 +53,8 @@ def tiny_task(low=-5.0, high=5.0):
 def law_policy(env_id, derived, n_leaves=3, seed=0):
     task = inspect(make_recipe(env_id)).task.deriving(derived)
     terms = make_terms(task, False)
-    shape = Shape(task, n_leaves, terms, np.ones(len(terms)))
-    return Policy(task, shape.tree(np.random.default_rng(seed).normal(scale=0.3, size=shape.n_constants)))
+    shape = first_shape(Frame(task, terms, np.ones(len(terms))), n_leaves)
+    return Policy(task, shape.tree(np.random.default_rng(seed).normal(scale=0.3, size=shape.size)))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.arrays import Floats, Ints, Seeds
-from sirl.jit import part
+from sirl.jit import implemented, part
 from sirl.model.derived import ADD, DIVIDE, FEATURE, MULTIPLY, NEGATE, NUMBER, POWER, SUBTRACT
 from sirl.model.task import Task
 from sirl.simulators import Ids, Simulator, Step
@@ -31,21 +31,41 @@ class Programs(NamedTuple):
     """(depth,): room to compute in."""
 
 
-def make_programs(task: Task | None) -> Programs:
+class Nothing(NamedTuple):
+    """No programs: of a type of its own, so that loops where nothing is derived are compiled as if nothing could be."""
+
+    none: int = 0
+
+
+def make_programs(task: Task | None) -> Programs | Nothing:
     """The programs of a task; without one, or where nothing is derived, there is nothing to do."""
-    programs = [] if task is None else [definition.program for definition in task.definitions]
+    if task is None or not task.derived:
+        return Nothing()
+    programs = [definition.program for definition in task.definitions]
     steps = [step for program in programs for step in program]
     return Programs(
         np.array([step.code for step in steps], dtype=np.int64),
         np.array([step.value for step in steps], dtype=np.float64),
         np.cumsum([len(program) for program in programs], dtype=np.int64),
-        np.zeros(max((len(program) for program in programs), default=0)),
+        np.zeros(max(len(program) for program in programs)),
     )
 
 
-@part
-def derive(programs: Programs, row: Any) -> None:
+def derive(programs: Any, row: Any) -> None:  # noqa: ARG001
     """Write the derived features of an observation, the last of ``row`` (n_features,)."""
+    raise TypeError(programs)
+
+
+_derives = implemented(derive)
+
+
+@_derives(Nothing)
+def _derive_nothing(programs: Any, row: Any) -> None:
+    pass
+
+
+@_derives(Programs)
+def _derive_all(programs: Any, row: Any) -> None:
     step, first = 0, len(row) - len(programs.ends)
     for number in range(len(programs.ends)):
         row[first + number] = _run(programs, step, programs.ends[number], row)

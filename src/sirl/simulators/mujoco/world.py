@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sirl.arrays import Actions, Floats
 from sirl.jit import part
 from sirl.model.task import Task
-from sirl.simulators.derived import Programs, derive, make_programs
+from sirl.simulators.derived import Nothing, Programs, derive, make_programs
 from sirl.simulators.mujoco.library import (
     Loop,
     address_of,
@@ -95,7 +95,7 @@ class World(NamedTuple):
     """(1,) in the action's dtype: of the sum of an action's squares, since Gymnasium computes it in that precision."""
     observation: Floats
     """(1, n_features): what is seen now, and what is derived from it."""
-    derived: Programs
+    derived: Programs | Nothing
     max_steps: int
     """Episodes are truncated here."""
     reaches: bool
@@ -221,7 +221,7 @@ def make_world(
         physics=_make_physics(model, data, task.frame_skip),
         control=np.zeros(model.nu, action_dtype),
         control_cost=np.array([task.control_cost], action_dtype),
-        observation=np.zeros((1, n_features + len(derived.ends))),
+        observation=np.zeros((1, n_features if seen is None else seen.n_features)),
         derived=derived,
         max_steps=time_limit(env_id, max_steps),
         reaches=task.reaches,
