@@ -293,6 +293,22 @@ def test_a_run_with_other_formulas_is_another_run(tmp_path):
     assert len(digests) == 3
 
 
+def test_a_start_must_have_the_same():
+    start = law_policy("InvertedPendulum-v4", ["lean = theta*omega"], n_leaves=1)
+    asked = {
+        "start": start,
+        "generations": 1,
+        "contenders": 1,
+        "law_episodes": 1,
+        "validation_episodes": 2,
+        "workers": 1,
+    }
+    with pytest.raises(SirlError, match="its derived features are others, so give the same --derive"):
+        sirl.train("InvertedPendulum-v4", **asked)
+    run = sirl.train("InvertedPendulum-v4", **asked, derive=["swing = theta*omega"])
+    assert run.champion.task.features[-1] == "swing"
+
+
 def test_an_observation_beyond_its_bounds_is_noticed():
     def env():
         return Tiny(spaces.Box(1, 2, (2,)), behave=lambda env: (np.zeros(2), 0.0, False, env.steps == 10, {}))

@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import sirl
-from conftest import Tiny
+from conftest import TINY, Tiny
 from sirl.errors import SirlError
 from sirl.learning.forest import pack
 from sirl.model.formula import compute
@@ -20,9 +20,11 @@ from sirl.model.policy import Policy
 from sirl.rollout.compiled import CompiledArena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.work import PlayOrder
+from sirl.search.contenders import first_contenders, widen
 from sirl.search.front import Point, choose, gain, n_numbers, with_point
 from sirl.search.race import challenge
 from sirl.search.shapes import Frame, few_digits, first_shape, make_terms, term_values
+from sirl.search.starting import from_policy
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.simulators.recipes import inspect, make_recipe
 from sirl.simulators.spaces import describe
@@ -140,7 +142,7 @@ def test_terms_are_features_and_products():
     np.testing.assert_array_equal(term_values(np.array([[2.0, 3.0]]), terms), [[2, 3, 4, 6, 9]])
 
 
-@pytest.mark.parametrize("env", ["Reacher-v4", "LunarLander-v3", "MountainCar-v0"])
+@pytest.mark.parametrize("env", ["Reacher-v4", "LunarLander-v3", "CartPole-v1", "Pendulum-v1"])
 def test_one_seed_one_result_and_exact_resume(env, tmp_path):
     whole = sirl.train(env, out=tmp_path / "whole", **SMALL)
     run = sirl.Training(env, out=tmp_path / "run", **SMALL | {"workers": 2})
@@ -238,6 +240,55 @@ def test_a_run_keeps_its_front(tmp_path):
         assert sirl.load(tmp_path / "run" / row["model"]).to_json() == point.policy.to_json()
 
 
+@pytest.mark.parametrize("model", ["paper:LunarLander", "paper:Hopper", "conditions"])
+def test_what_is_started_from_acts_as_the_policy_does(model):
+    policy = random_policy("CartPole-v1", 5, False) if model == "conditions" else sirl.load(model)
+    task = policy.task
+    scales = np.random.default_rng(0).uniform(0.5, 2.0, task.n_features)
+    shape, row = from_policy(policy, Frame(task, make_terms(task, False), scales))
+    seen = np.random.default_rng(1).normal(size=(2000, task.n_features))
+    ours, its = shape.tree(row).act(seen), policy.tree.act(seen)
+    same = np.isclose(ours, its, atol=1e-2).reshape(2000, -1).all(axis=1)
+    assert same.mean() > 0.99, "but where three digits of a threshold decide"
+
+
+def test_a_run_starts_from_a_policy_and_goes_on_without_it(tmp_path):
+    asked = SMALL | {"generations": 4, "contenders": 1, "shrinking": 0.0, "max_steps": 1000}
+    run = sirl.Training("InvertedPendulum-v4", start="paper:InvertedPendulum", out=tmp_path / "run", **asked)
+    first = next(iter(run.generations()))
+    assert first.best == 1000, "it knows how from the start"
+    again = sirl.Training.resume(tmp_path / "run", workers=1)
+    for _ in again.generations():
+        pass
+    whole = sirl.train("InvertedPendulum-v4", start="paper:InvertedPendulum", **asked)
+    assert again.champion.to_json() == whole.champion.to_json()
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"start": "paper:Hopper"}, "can't be started from on InvertedPendulum-v4: "),
+        ({"start": "paper:Hoper"}, "the paper prints no tree for 'Hoper'; did you mean 'Hopper'?"),
+        ({"start": "paper:InvertedPendulum", "method": "eldt"}, "--method eldt starts from nothing: leave out --start"),
+    ],
+)
+def test_a_policy_that_can_not_be_started_from_is_refused(asked, reason):
+    with pytest.raises(SirlError) as error:
+        sirl.Training("InvertedPendulum-v4", **asked)
+    assert reason in str(error.value)
+
+
+def test_wide_trees_are_tuned_by_random_search_and_say_so():
+    run = sirl.Training("Walker2d-v4", **SMALL | {"max_laws": 4, "generations": 2, "contenders": 1, "products": True})
+    assert "are too many for CMA-ES: augmented random search" in run.search.plan()
+    frame = run.search._frame(np.ones(len(make_terms(run.task, True))))
+    contender = widen(first_contenders(frame, run.settings)[0], run.settings)
+    offspring = contender.ask(None, np.uint64(7))
+    towards = -np.square(offspring - 0.3).sum(axis=1)
+    told = contender.tell(offspring, towards)
+    assert np.square(told.distribution.mean - 0.3).sum() < np.square(0.3 - contender.distribution.mean).sum()
+
+
 def test_laws_are_for_box_and_discrete_actions():
     with pytest.raises(SirlError, match=r"^laws are for Box and Discrete actions, but .* use --method sirl-lb\.$"):
         sirl.Training(lambda: Tiny(action_space=spaces.MultiDiscrete([2, 3])), **SMALL)
@@ -247,3 +298,12 @@ def test_an_alive_bonus_is_left_out_in_training_and_counts_in_scores():
     plain, without = (sirl.train("Hopper-v4", **SMALL | {"alive_bonus": b, "generations": 1}) for b in (0.0, 1.0))
     assert without.history[0].best < plain.history[0].best
     assert without.champion.origin.validation_score > without.history[0].best
+
+
+@pytest.mark.parametrize("method", ["laws", "sirl-lb"])
+def test_a_reward_that_is_always_zero_is_told_and_the_run_is_kept(method, tmp_path):
+    still = partial(Tiny, behave=lambda env: (env.observation_space.sample(), 0.0, False, env.steps == 10, {}))
+    asked = TINY | {"method": method, "contenders": 2, "law_episodes": 1, "out": tmp_path / "run"}
+    with pytest.warns(UserWarning, match="returned 0, so there was nothing to learn from: check its reward"):
+        run = sirl.train(still, **asked)
+    assert sirl.load(tmp_path / "run").to_json() == run.champion.to_json()

@@ -32,7 +32,7 @@ _LARGEST_CONFIG = 10**6
 _LARGEST_SCORE = 10**9
 _LARGEST_HISTORY = 10**9
 """Bytes: three million generations."""
-_TRACES = {".lock", ".config.toml.part"}
+_TRACES = {".lock", ".config.toml.part", "start.json", ".start.json.part"}
 """All that a run leaves behind that was killed before it had begun."""
 
 
@@ -48,6 +48,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     actions: list[str]
     """Names of what is observed, and of the actions or their components."""
     settings: Settings
+    start: str = ""
+    """The SHA-256 of the model that it starts from; empty: of none."""
     env_options: dict[str, Any] = {}
     versions: dict[str, str] = {}
     """What it is computed with."""
@@ -100,8 +102,8 @@ class RunDirectory:
         self._unlock: Callable[[], object] = _nothing
 
     @staticmethod
-    def create(path: str | os.PathLike[str], config: Config) -> RunDirectory:
-        """A new directory; one that holds a run already is left alone."""
+    def create(path: str | os.PathLike[str], config: Config, start: Policy | None = None) -> RunDirectory:
+        """A new directory, with the policy that the run starts from; one that holds a run already is left alone."""
         run = RunDirectory(Path(path))
         with writable(run.path):
             if run.path.exists() and (not run.path.is_dir() or {p.name for p in run.path.iterdir()} - _TRACES):
@@ -111,6 +113,9 @@ class RunDirectory:
                 )
             make_directory(run.path)
         run.lock()
+        if start is not None:
+            with writable(run.path):
+                start.save(run.path / "start.json")
         run.configure(config)
         return run
 

@@ -9,8 +9,10 @@ import numpy as np
 from sirl.arrays import Floats
 from sirl.config import Settings
 from sirl.keys import Key
+from sirl.model.policy import Policy
 from sirl.search import ars, cma
 from sirl.search.shapes import Frame, Shape, first_shape
+from sirl.search.starting import from_policy
 
 _STRUCTURES = (1, 2, 1, 3, 1, 2, 1, 4)
 """Laws of the contenders, over and over: what is simple gets every second place."""
@@ -18,6 +20,8 @@ _PASSES = 8
 """Times that numbers are left out."""
 _RELATIVE = 0.2
 """Step of a search that begins with a row that is known, as a share of the row's size."""
+_CLOSE = 0.1
+"""The same for a policy that is given."""
 _WIDEST = 400
 """Constants: CMA-ES takes the eigenvectors of a matrix of this size in every generation."""
 
@@ -89,13 +93,16 @@ def make_schedule(settings: Settings) -> Schedule:
     return Schedule(halvings, raced if settings.products else 0, shrinkings)
 
 
-def first_contenders(frame: Frame, settings: Settings) -> tuple[Contender, ...]:
-    """Trees of different sizes that know nothing."""
+def first_contenders(frame: Frame, settings: Settings, start: Policy | None = None) -> tuple[Contender, ...]:
+    """Trees of different sizes that know nothing; the first is the policy to start from, if there is one."""
     most, each = most_leaves(frame, settings), _leaves_each(frame)
     found = []
     for number in range(settings.contenders):
         shape = first_shape(frame, min(each * _STRUCTURES[number % len(_STRUCTURES)], most))
         found.append(Contender(number, shape, _begin(np.zeros(shape.size), shape, settings)))
+    if start is not None:
+        shape, row = from_policy(start, frame)
+        found[0] = Contender(0, shape, _near(row, shape))
     return tuple(found)
 
 
@@ -114,19 +121,16 @@ def is_wide(shape: Shape) -> bool:
 def halve(contenders: tuple[Contender, ...], returns: Floats, settings: Settings) -> tuple[Contender, ...]:
     """The better half by returns (n_contenders, n_episodes), the best first.
 
-    What was found spreads: larger ones that lag behind become the best with a leaf split in two; if there is no larger
-    one, the last becomes that, so that it shows whether a further leaf pays.
+    What was found spreads: the last of them, if it lags behind, becomes the best with a leaf split in two. The others
+    go on with what they have found themselves.
     """
     order = np.argsort(-returns.mean(axis=1), kind="stable")[: (len(contenders) + 1) // 2].tolist()
-    best = contenders[order[0]]
-    found, most = [best], most_leaves(best.shape.frame, settings)
-    for i in order[1:]:
-        gains = returns[order[0]] - returns[i]
-        lags = gains.mean() > gains.std() / np.sqrt(len(gains))
-        larger = contenders[i].shape.n_leaves > best.shape.n_leaves
-        last = i == order[-1] and all(c.shape.n_leaves <= best.shape.n_leaves for c in found)
-        grows = settings.sharing and best.shape.n_leaves < most and ((larger and lags) or (last and not larger))
-        found.append(_grown(best, contenders[i].number, settings) if grows else contenders[i])
+    found = [contenders[i] for i in order]
+    best, last = found[0], found[-1]
+    gains = returns[order[0]] - returns[order[-1]]
+    lags = gains.mean() > gains.std() / np.sqrt(len(gains))
+    if settings.sharing and lags and best.shape.n_leaves < most_leaves(best.shape.frame, settings):
+        found[-1] = _grown(best, last.number, settings)
     return tuple(found)
 
 
@@ -165,3 +169,11 @@ def _begin(row: Floats, shape: Shape, settings: Settings) -> cma.State | ars.Sta
     per_law = len(shape.frame.terms) if shape.free.all() else shape.frame.task.n_features
     sigma = max(settings.law_sigma / float(np.sqrt(per_law + 1)), _RELATIVE * float(np.sqrt(np.square(row).mean())))
     return ars.begin(row, sigma / 10) if is_wide(shape) else cma.begin(row, sigma)
+
+
+def _near(row: Floats, shape: Shape) -> cma.State | ars.State:
+    """A search close to a row that is good already: each number changes by a share of its own size."""
+    size = np.maximum(np.abs(row), 0.1 * np.sqrt(np.square(row).mean()))
+    if is_wide(shape):
+        return ars.begin(row, _CLOSE * float(size.min()))
+    return cma.begin(row, _CLOSE)._replace(covariance=np.diag(np.square(size)))

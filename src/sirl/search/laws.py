@@ -1,9 +1,8 @@
 """Our own method: small trees of laws, whose structures compete and whose constants are tuned.
 
 1. A group of contenders, trees of one leaf and of several, is tuned side by side by CMA-ES, all on the same starts.
-2. In rounds the better half stays and gets the episodes of the others (successive halving). What was found spreads: a
-   larger contender that lags behind takes over the laws of the best, one leaf split in two, and has to show what
-   the further leaf is worth.
+2. In rounds the better half stays and gets the episodes of the others (successive halving). What was found spreads: the
+   last of them takes over the laws of the best, one leaf split in two, and has to show what the further leaf is worth.
 3. Products of features, if asked for, join in once the laws have found their feet.
 4. At last the numbers that matter least are left out, a few at a time, and the others tuned on: the front of score
    against size, of which the champion is the smallest that is as good as the best.
@@ -64,6 +63,8 @@ class LawProblem(NamedTuple):
     seed: int
     recipe: Recipe
     """Makes the environment, to see how large its features are."""
+    start: Policy | None = None
+    """Where the first contender begins; None: like the others, from nothing."""
 
 
 class State(NamedTuple):
@@ -183,7 +184,8 @@ class Laws(NamedTuple):
         (observations,) = run_orders(engine, observe, [order], problem.task.env)
         values = term_values(observations, make_terms(problem.task, problem.settings.products))
         scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
-        return state._replace(scales=scales, contenders=first_contenders(self._frame(scales), problem.settings))
+        contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
+        return state._replace(scales=scales, contenders=contenders)
 
     def _tune(self, state: State, engine: Engine[Arena]) -> tuple[State, list[Tree], Floats, Cost]:
         """One generation of each contender: the best tree of each, and the scores of all trees (n,)."""
