@@ -46,13 +46,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sirl: str
     features: list[str]
     actions: list[str]
-    """Names of the features, and of the actions or their components."""
+    """Names of what is observed, and of the actions or their components."""
     settings: Settings
     start: str = ""
     """The SHA-256 of the model that it starts from; empty: of none."""
     env_options: dict[str, Any] = {}
     versions: dict[str, str] = {}
     """What it is computed with."""
+    derive: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Derived features; not there if there are none."""
 
     def digest(self) -> str:
         """A fingerprint of all that the result of a generation depends on."""
