@@ -48,6 +48,8 @@ class Stream(IntEnum):
     DISTILLATION = 16
     BOOTSTRAP = 17
     READING = 18
+    REPEATS = 30
+    SURVIVORS = 31
 
 
 @part

@@ -10,15 +10,16 @@ import numpy as np
 from sirl.errors import SirlError
 from sirl.experiments.cells import FULL
 from sirl.experiments.compare import gather
+from sirl.experiments.instruments import instruments
 from sirl.experiments.played import CROWNINGS, read_unseen
 from sirl.experiments.report import curves
 from sirl.figures.drawing import Drawing
-from sirl.figures.plots import draw_boxes, draw_curves
+from sirl.figures.plots import draw_boxes, draw_curves, draw_instruments
 from sirl.runs.directory import read_config, read_history, read_score
 
 
 def draw_runs(models: Sequence[str]) -> dict[str, Drawing]:
-    """The figures by name: curves, and boxes if all runs have a score."""
+    """The figures by name: curves, instruments where they have measured, and boxes if all runs have a score."""
     contenders = gather(models)
     groups, boxes = [], []
     for one in contenders:
@@ -31,6 +32,8 @@ def draw_runs(models: Sequence[str]) -> dict[str, Drawing]:
         groups.append((task, FULL, one.label, histories))
         boxes += [row for path in one.directories for row in _box_rows(path, task, one.label)]
     found = {"curves": draw_curves(curves(groups).as_saved())}
+    if measured := instruments(groups).as_saved():
+        found["instruments"] = draw_instruments(measured)
     scored = {row["label"] for row in boxes}
     if scored == {one.label for one in contenders}:
         found["boxes"] = draw_boxes(boxes)

@@ -11,6 +11,9 @@ from sirl.figures.drawing import COLOURS, Drawing, panels, style
 Row = dict[str, str]
 _ENOUGH = 3
 """Runs that have a band: the interval of two is twelve times as wide as what they differ by."""
+_FEW = 12
+"""Points that are marked: fewer do not make a curve by themselves."""
+INSTRUMENTS = {"repeat": "scored twice", "heritage": "offspring, parents", "survivors": "survivors"}
 CURVES = {"best": "best training score so far", "validated": "champion, validated on fresh episodes"}
 
 
@@ -114,6 +117,32 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
         return Drawing(figure)
 
 
+def draw_instruments(rows: Sequence[Row], title: str = "") -> Drawing:
+    """How repeatable scores are, what offspring owe their parents, and what survivors are worth: a row a task."""
+    with style():
+        tasks, colours = _distinct(rows, "task"), _colours(rows)
+        what = [(task, names) for task in tasks for names in (("repeat",), ("heritage",), ("survivors", "claimed"))]
+        figure, axes = panels(len(what))
+        for axis, (task, names) in zip(axes, what, strict=True):
+            for label, own in _by_label(rows, task):
+                for name, line in zip(names, ("-", ":"), strict=False):
+                    points = [(g, v) for g, v in zip(*_columns(own, "generation", name), strict=True) if v == v]
+                    marks = "o" if len(points) < _FEW else ""
+                    shown = {"color": colours[label], "linestyle": line, "marker": marks, "markersize": 3}
+                    axis.plot(*zip(*points, strict=True), label=label if line == "-" else None, linewidth=1.2, **shown)
+            axis.set(title=f"{task}: {INSTRUMENTS[names[0]]}", xlabel="generation")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            if len(names) == 1:
+                axis.axhline(0, color="black", linewidth=0.6)
+                axis.set_ylim(min(-0.25, axis.get_ylim()[0]), 1.02)
+            if axis.get_legend_handles_labels()[1]:
+                axis.legend(fontsize=7)
+        figure.supxlabel("survivors: solid what they are worth, dotted the fitness that selection knew", fontsize=8)
+        if title:
+            figure.suptitle(title, fontsize=10)
+        return Drawing(figure)
+
+
 def _look_at(axis: Any, means: list[float]) -> None:
     """Let the means fill a third of the axis or more: the band of two or three runs may be many times as wide."""
     finite = [mean for mean in means if math.isfinite(mean)]
@@ -144,6 +173,10 @@ def _box(axis: Any, scores: list[float], at: float, colour: str, alpha: float) -
 
 def _numbers(rows: Sequence[Row], column: str) -> list[float]:
     return [float(row[column]) for row in rows]
+
+
+def _columns(rows: Sequence[Row], *names: str) -> list[list[float]]:
+    return [_numbers(rows, name) for name in names]
 
 
 def _distinct(rows: Sequence[Row], column: str) -> list[str]:

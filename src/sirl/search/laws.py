@@ -25,6 +25,7 @@ from sirl.rollout.arena import Arena
 from sirl.rollout.spread import Played, play_all, run_orders
 from sirl.search import cma
 from sirl.search.champion import confirm, fresh_seeds
+from sirl.search.instruments import Tuned, look_at_laws
 from sirl.search.race import Crown, challenge
 from sirl.search.records import Cost, Record, Standing
 from sirl.search.shapes import Shape, make_terms, term_values
@@ -117,6 +118,8 @@ class Laws(NamedTuple):
             at += len(rows)
         contenders, crown, validation = self._judge(state._replace(contenders=tuple(told)), best, engine)
         solved, confirmation = confirm(crown.champion, problem, state.generation, engine)
+        born = Tuned(trees, scores, seeds, self._means(state), [len(rows) for rows in asked])
+        after = State(state.generation + 1, state.scales, contenders, crown, solved)
         finite = scores[np.isfinite(scores)]
         record = Record(
             generation=state.generation,
@@ -128,8 +131,9 @@ class Laws(NamedTuple):
             individual=Cost(played.returns.size, played.steps),
             validation=validation.plus(confirmation.episodes, confirmation.steps),
             champion=None if crown.champion is None else Standing.of(crown.champion),
+            instruments=look_at_laws(born, self._means(after), self._scores, problem, state.generation, engine),
         )
-        return State(state.generation + 1, state.scales, contenders, crown, solved), record
+        return after, record
 
     def arrays(self, state: State) -> dict[str, Any]:
         """See `Search.arrays`."""
@@ -184,6 +188,10 @@ class Laws(NamedTuple):
         terms = make_terms(self.problem.task, self.problem.settings.products)
         return Shape(self.problem.task, contender.n_leaves, terms, state.scales)
 
+    def _means(self, state: State) -> list[Tree]:
+        """What every contender has come to."""
+        return [self._shape(c, state).tree(c.distribution.mean) for c in state.contenders]
+
     def _ask(self, contender: Contender, state: State) -> Floats:
         n = self.problem.settings.offspring or cma.offspring_for(len(contender.distribution.mean))
         key = root(self.problem.seed, Stream.SAMPLING, state.generation)
@@ -209,7 +217,7 @@ class Laws(NamedTuple):
         halves = done in _halvings(settings)
         if not halves and done % _CHALLENGE_EVERY and done < settings.generations:
             return state.contenders, state.crown, Cost()
-        means = [self._shape(c, state).tree(c.distribution.mean) for c in state.contenders]
+        means = self._means(state)
         challengers = [self._policy(tree, state) for tree in [*means, *best]]
         crown, scores, cost = challenge(state.crown, challengers, self.problem, engine)
         contenders = state.contenders
