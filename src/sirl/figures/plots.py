@@ -13,7 +13,11 @@ _ENOUGH = 3
 """Runs that have a band: the interval of two is twelve times as wide as what they differ by."""
 _FEW = 12
 """Points that are marked: fewer do not make a curve by themselves."""
-INSTRUMENTS = {"repeat": "scored twice", "heritage": "offspring, parents", "survivors": "survivors"}
+INSTRUMENTS = {
+    "repeat": "correlation of scores,\nevaluated twice",
+    "heritage": "correlation of offspring\nwith their parents",
+    "survivors": "mean of the survivors\n(dotted: as selection saw it)",
+}
 CURVES = {"best": "best training score so far", "validated": "champion, validated on fresh episodes"}
 
 
@@ -34,40 +38,48 @@ def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title
                 if int(own[0]["n"]) >= _ENOUGH:
                     low, high = _numbers(own, f"{curve}_low"), _numbers(own, f"{curve}_high")
                     axis.fill_between(generation, low, high, color=colours[label], alpha=0.18, linewidth=0)
-            axis.set(title=task if len(which) == 1 else f"{task}: {CURVES[curve]}", xlabel="generation")
+            axis.set(title=task, xlabel="generation")
+            if len(which) > 1:
+                axis.set_ylabel(CURVES[curve], fontsize=8)
             axis.xaxis.get_major_locator().set_params(integer=True)
             _look_at(axis, [value for row in rows if row["task"] == task for value in _numbers([row], curve)])
             axis.legend(title="runs in brackets" if axis is axes[0] else None, fontsize=7, title_fontsize=7)
-        figure.supylabel(CURVES[which[0]] if len(which) == 1 else "score", fontsize=9)
+        if len(which) == 1:
+            figure.supylabel(CURVES[which[0]], fontsize=9)
         if title:
             figure.suptitle(title, fontsize=10)
         return Drawing(figure)
 
 
-def draw_boxes(rows: Sequence[Row], title: str = "", targets: dict[tuple[str, str], float] | None = None) -> Drawing:
-    """Scores of the runs' champions by label, a panel a task: every run a dot, the paper's best a diamond.
+def draw_boxes(
+    rows: Sequence[Row],
+    title: str = "",
+    targets: dict[tuple[str, str], float] | None = None,
+    what: str = "mean return on unseen episodes",
+) -> Drawing:
+    """Scores by label, a panel a task: every run (or episode) a dot, the paper's best a diamond.
 
     Pale boxes are champions by training score, the paper's way; strong ones were validated.
     """
     with style():
         tasks = _distinct(rows, "task")
         figure, axes = panels(len(tasks))
-        colours = _colours(rows)
+        colours, both = _colours(rows), len(_distinct(rows, "crowning")) > 1
         for axis, task in zip(axes, tasks, strict=True):
             labels = [label for label, _ in _by_label(rows, task)]
             for place, (label, own) in enumerate(_by_label(rows, task)):
                 for crowning, shift, alpha in (("training", -0.19, 0.25), ("validation", 0.19, 0.75)):
                     scores = _numbers([row for row in own if row["crowning"] == crowning], "mean")
                     if scores:
-                        _box(axis, scores, place + shift, colours[label], alpha)
+                        _box(axis, scores, place + (shift if both else 0), colours[label], alpha)
                 if targets and (task, label) in targets:
                     axis.plot(place, targets[task, label], "D", color="black", markersize=4.5, zorder=4)
             axis.set_title(task)
             axis.set_xticks(range(len(labels)), labels, rotation=20 if max(map(len, labels)) > 9 else 0)
             axis.grid(visible=False, axis="x")
-        figure.supylabel("mean return on unseen episodes", fontsize=9)
-        marks = "pale: champion by training score   strong: validated" + ("   ◆ the paper's best" if targets else "")
-        figure.supxlabel(marks, fontsize=8)
+        figure.supylabel(what, fontsize=9)
+        marks = ["pale: champion by training score   strong: validated"] if both else []
+        figure.supxlabel("   ".join([*marks, *(["◆ the paper's best"] if targets else [])]), fontsize=8)
         if title:
             figure.suptitle(title, fontsize=10)
         return Drawing(figure)
@@ -126,18 +138,21 @@ def draw_instruments(rows: Sequence[Row], title: str = "") -> Drawing:
         for axis, (task, names) in zip(axes, what, strict=True):
             for label, own in _by_label(rows, task):
                 for name, line in zip(names, ("-", ":"), strict=False):
-                    points = [(g, v) for g, v in zip(*_columns(own, "generation", name), strict=True) if v == v]
+                    both = zip(_numbers(own, "generation"), _numbers(own, name), strict=True)
+                    points = [(generation, value) for generation, value in both if not math.isnan(value)]
                     marks = "o" if len(points) < _FEW else ""
                     shown = {"color": colours[label], "linestyle": line, "marker": marks, "markersize": 3}
-                    axis.plot(*zip(*points, strict=True), label=label if line == "-" else None, linewidth=1.2, **shown)
-            axis.set(title=f"{task}: {INSTRUMENTS[names[0]]}", xlabel="generation")
+                    if points:
+                        axis.plot(
+                            *zip(*points, strict=True), label=label if line == "-" else None, linewidth=1.2, **shown
+                        )
+            axis.set(title=task, xlabel="generation")
+            axis.set_ylabel(INSTRUMENTS[names[0]], fontsize=8)
             axis.xaxis.get_major_locator().set_params(integer=True)
             if len(names) == 1:
                 axis.axhline(0, color="black", linewidth=0.6)
                 axis.set_ylim(min(-0.25, axis.get_ylim()[0]), 1.02)
-            if axis.get_legend_handles_labels()[1]:
-                axis.legend(fontsize=7)
-        figure.supxlabel("survivors: solid what they are worth, dotted the fitness that selection knew", fontsize=8)
+        axes[0].legend(fontsize=7)
         if title:
             figure.suptitle(title, fontsize=10)
         return Drawing(figure)
@@ -173,10 +188,6 @@ def _box(axis: Any, scores: list[float], at: float, colour: str, alpha: float) -
 
 def _numbers(rows: Sequence[Row], column: str) -> list[float]:
     return [float(row[column]) for row in rows]
-
-
-def _columns(rows: Sequence[Row], *names: str) -> list[list[float]]:
-    return [_numbers(rows, name) for name in names]
 
 
 def _distinct(rows: Sequence[Row], column: str) -> list[str]:

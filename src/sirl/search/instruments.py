@@ -23,7 +23,7 @@ from sirl.search.genome import Codons
 from sirl.search.population import Problem, evaluate_all
 from sirl.search.records import Cost, Instruments
 
-_SAMPLE = 50
+_SAMPLE = 25
 """Survivors that play."""
 _EPISODES = 10
 """Starts that each of them plays, the same in every generation."""
