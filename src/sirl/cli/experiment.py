@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sirl.cli.printing import count
@@ -38,6 +39,8 @@ def add_options(parser: Any, runs: int) -> None:
         "--engine", choices=("local", "ray"), default="local", help="where the runs are trained [local]"
     )
     parser.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster")
+    parser.add_argument("--report", action="store_true", help="train nothing: tables and figures of what is there")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the report between this page's marks, too")
 
 
 def fill_cells(plan: Plan, options: Namespace) -> list[str]:

@@ -11,6 +11,8 @@ from sirl.figures.drawing import COLOURS, Drawing, panels, style
 Row = dict[str, str]
 _ENOUGH = 3
 """Runs that have a band: the interval of two is twelve times as wide as what they differ by."""
+_NARROW = 4
+"""Boxes that fit into a third of a page."""
 _FEW = 12
 """Points that are marked: fewer do not make a curve by themselves."""
 INSTRUMENTS = {
@@ -43,7 +45,8 @@ def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title
                 axis.set_ylabel(CURVES[curve], fontsize=8)
             axis.xaxis.get_major_locator().set_params(integer=True)
             _look_at(axis, [value for row in rows if row["task"] == task for value in _numbers([row], curve)])
-            axis.legend(title="runs in brackets" if axis is axes[0] else None, fontsize=7, title_fontsize=7)
+            if curve == which[0]:
+                axis.legend(title="runs in brackets" if axis is axes[0] else None, fontsize=7, title_fontsize=7)
         if len(which) == 1:
             figure.supylabel(CURVES[which[0]], fontsize=9)
         if title:
@@ -63,7 +66,8 @@ def draw_boxes(
     """
     with style():
         tasks = _distinct(rows, "task")
-        figure, axes = panels(len(tasks))
+        most = max(len(_by_label(rows, task)) for task in tasks)
+        figure, axes = panels(len(tasks), columns=3 if most <= _NARROW else 2, width=max(3.3, 0.9 * most))
         colours, both = _colours(rows), len(_distinct(rows, "crowning")) > 1
         for axis, task in zip(axes, tasks, strict=True):
             labels = [label for label, _ in _by_label(rows, task)]
@@ -75,7 +79,7 @@ def draw_boxes(
                 if targets and (task, label) in targets:
                     axis.plot(place, targets[task, label], "D", color="black", markersize=4.5, zorder=4)
             axis.set_title(task)
-            axis.set_xticks(range(len(labels)), labels, rotation=20 if max(map(len, labels)) > 9 else 0)
+            axis.set_xticks(range(len(labels)), labels, fontsize=8 if most <= _NARROW else 7)
             axis.grid(visible=False, axis="x")
         figure.supylabel(what, fontsize=9)
         marks = ["pale: champion by training score   strong: validated"] if both else []
@@ -129,12 +133,14 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
         return Drawing(figure)
 
 
-def draw_instruments(rows: Sequence[Row], title: str = "") -> Drawing:
+def draw_instruments(rows: Sequence[Row]) -> Drawing:
     """How repeatable scores are, what offspring owe their parents, and what survivors are worth: a row a task."""
     with style():
         tasks, colours = _distinct(rows, "task"), _colours(rows)
-        what = [(task, names) for task in tasks for names in (("repeat",), ("heritage",), ("survivors", "claimed"))]
-        figure, axes = panels(len(what))
+        curves = (("repeat",), ("heritage",), ("survivors", "claimed"))
+        measured = [names for names in curves if any(not math.isnan(value) for value in _numbers(rows, names[0]))]
+        what = [(task, names) for task in tasks for names in measured]
+        figure, axes = panels(len(what), columns=len(measured))
         for axis, (task, names) in zip(axes, what, strict=True):
             for label, own in _by_label(rows, task):
                 for name, line in zip(names, ("-", ":"), strict=False):
@@ -143,18 +149,16 @@ def draw_instruments(rows: Sequence[Row], title: str = "") -> Drawing:
                     marks = "o" if len(points) < _FEW else ""
                     shown = {"color": colours[label], "linestyle": line, "marker": marks, "markersize": 3}
                     if points:
-                        axis.plot(
-                            *zip(*points, strict=True), label=label if line == "-" else None, linewidth=1.2, **shown
-                        )
+                        named = label if line == "-" else None
+                        axis.plot(*zip(*points, strict=True), label=named, linewidth=1.2, **shown)
             axis.set(title=task, xlabel="generation")
             axis.set_ylabel(INSTRUMENTS[names[0]], fontsize=8)
             axis.xaxis.get_major_locator().set_params(integer=True)
             if len(names) == 1:
                 axis.axhline(0, color="black", linewidth=0.6)
                 axis.set_ylim(min(-0.25, axis.get_ylim()[0]), 1.02)
-        axes[0].legend(fontsize=7)
-        if title:
-            figure.suptitle(title, fontsize=10)
+        if axes[0].get_legend_handles_labels()[1]:
+            axes[0].legend(fontsize=7)
         return Drawing(figure)
 
 
