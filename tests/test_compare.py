@@ -87,10 +87,11 @@ def test_what_can_not_be_compared(runs, tmp_path, refusal):
 
 def test_figures_of_runs(runs, sirl_command):
     code, out, _ = sirl_command("plot", runs / "eldt", runs / "sirl-lb", "--out", "figures")
-    assert (code, out.split()) == (0, ["figures/curves.svg", "figures/curves.png"])  # nobody has scored them
+    drawn = [f"figures/{name}.{kind}" for name in ("curves", "instruments") for kind in ("svg", "png")]
+    assert (code, out.split()) == (0, drawn)  # nobody has scored them
     sirl.Training.resume(runs / "eldt" / "0", workers=1).score(2)
     out = sirl_command("plot", runs / "eldt" / "0", "--out", "figures").out
-    assert out.split()[2:] == ["figures/boxes.svg", "figures/boxes.png"]
+    assert out.split()[4:] == ["figures/boxes.svg", "figures/boxes.png"]
 
 
 def test_what_has_no_curve(runs, refusal, tmp_path):
