@@ -130,6 +130,7 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
             )
             axis.set_ylim(min(0, *low), 1.07 * max(high))
         figure.supylabel("return", fontsize=9)
+        figure.suptitle(f"{rows[0]['episodes']} episodes a value", fontsize=10)
         return Drawing(figure)
 
 
