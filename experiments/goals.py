@@ -30,11 +30,11 @@ LAWS = [
     Goal("Pendulum-v1", -170, {"simulator": "envpool"}),
     Goal("MountainCar-v0", -105, {"simulator": "envpool"}),
     Goal("Acrobot-v1", -80, {"simulator": "envpool"}),
+    Goal("LunarLander-v3", 265, {"simulator": "envpool"}),
+    Goal("Swimmer-v4", 350, {}),
+    Goal("Reacher-v4", -5.5, {}),
     Goal("Hopper-v4", 2500, {}),
     Goal("HalfCheetah-v4", 3000, {}),
-    Goal("Swimmer-v4", 350, {}),
-    Goal("LunarLander-v3", 265, {"simulator": "envpool"}),
-    Goal("Reacher-v4", -5.5, {}),
     Goal("Walker2d-v4", 1500, {}),
 ]
 """For our own method, by the presets."""

@@ -134,8 +134,7 @@ def test_what_does_not_depend_on_chance_is_repeatable_and_worth_what_it_is():
     assert last.repeat == pytest.approx(1.0)
     assert last.heritage is None, "all have one parent"
     (contender,) = run.state.contenders
-    mean = run.search._shape(contender, run.state).tree(contender.distribution.mean)
-    action = mean.act(np.array([[0.5]]))
+    action = contender.shape.tree(contender.distribution.mean).act(np.array([[0.5]]))
     assert last.survivors == pytest.approx(-5 * abs(float(np.clip(action, -1, 1).ravel()[0]) - 0.3), abs=1e-5)
     assert last.cost.episodes == run.history[-1].individual.episodes + 2 + 10, "again, parent, survivor"
 
