@@ -10,15 +10,16 @@ import numpy as np
 from sirl.errors import SirlError
 from sirl.experiments.cells import FULL
 from sirl.experiments.compare import gather
+from sirl.experiments.instruments import instruments
 from sirl.experiments.played import CROWNINGS, read_unseen
 from sirl.experiments.report import curves
 from sirl.figures.drawing import Drawing
-from sirl.figures.plots import draw_boxes, draw_curves
+from sirl.figures.plots import draw_boxes, draw_curves, draw_instruments
 from sirl.runs.directory import read_config, read_history, read_score
 
 
 def draw_runs(models: Sequence[str]) -> dict[str, Drawing]:
-    """The figures by name: curves, and boxes if all runs have a score."""
+    """The figures by name: curves, instruments where they have measured, and boxes if all runs have a score."""
     contenders = gather(models)
     groups, boxes = [], []
     for one in contenders:
@@ -29,21 +30,28 @@ def draw_runs(models: Sequence[str]) -> dict[str, Drawing]:
         if empty := [path for path, history in zip(one.directories, histories, strict=True) if not history]:
             raise SirlError(f"{empty[0]} has no generation in its history yet: train it first.")
         groups.append((task, FULL, one.label, histories))
-        boxes += [row for path in one.directories for row in _box_rows(path, task, one.label)]
+        boxes += [row for path in one.directories for row in _box_rows(path, task, one.label, one.is_group)]
     found = {"curves": draw_curves(curves(groups).as_saved())}
+    if measured := instruments(groups).as_saved():
+        found["instruments"] = draw_instruments(measured)
     scored = {row["label"] for row in boxes}
     if scored == {one.label for one in contenders}:
-        found["boxes"] = draw_boxes(boxes)
+        what = "mean return on unseen episodes" if contenders[0].is_group else "return of unseen episodes"
+        found["boxes"] = draw_boxes(boxes, what=what)
     return found
 
 
-def _box_rows(directory: Path, task: str, label: str) -> list[dict[str, str]]:
-    """What a run's champions score, as far as they have played."""
+def _box_rows(directory: Path, task: str, label: str, is_group: bool) -> list[dict[str, str]]:
+    """What a run's champions score, as far as they have played; of a single run every episode."""
     unseen = read_unseen(directory)
     if unseen is not None:
-        means = {crowning: float(np.mean(unseen.of(crowning).whole.returns)) for crowning in CROWNINGS}
+        found = {crowning: unseen.of(crowning).whole.returns for crowning in CROWNINGS}
     elif (directory / "score.json").exists():
-        means = {"validation": read_score(directory).mean}
+        found = {"validation": read_score(directory).returns}
     else:
-        means = {}
-    return [{"task": task, "label": label, "crowning": how, "mean": str(mean)} for how, mean in means.items()]
+        found = {}
+    return [
+        {"task": task, "label": label, "crowning": how, "mean": str(value)}
+        for how, returns in found.items()
+        for value in ([float(np.mean(returns))] if is_group else returns)
+    ]
