@@ -463,7 +463,7 @@ OUTCOMES = {
     "hard exit": DIED.format("exit code 3") + "its environment exits instead of raising an exception",
     "segmentation fault": DIED.format("SIGSEGV") + "native code of its environment crashed",
     "memory": "faulty:Faulty-v0 raised MemoryError in step; fix the environment",
-    "killed by the kernel": DIED.format("SIGKILL").replace("3", "30")
+    "killed by the kernel": DIED.format("SIGKILL").replace("3", r"\d+")
     + "memory has probably run out, so use fewer --workers",
 }
 """The first sentence that the command line says; None: the run goes to its end."""
