@@ -191,3 +191,15 @@ def test_an_alive_bonus_is_left_out_in_training_and_counts_in_scores():
     plain, without = (sirl.train("Hopper-v4", **SMALL | {"alive_bonus": b, "generations": 1}) for b in (0.0, 1.0))
     assert without.history[0].best < plain.history[0].best
     assert without.champion.origin.validation_score > without.history[0].best
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_features_too_large_to_be_squared_are_no_error_even_if_numpy_raises(products):
+    space = spaces.Box(-1e300, 1e300, (2,), np.float64)
+
+    def far(env):
+        return np.array([1e300, -1e300]), 1.0, False, env.steps == 10, {}
+
+    with np.errstate(all="raise"):
+        run = sirl.train(lambda: Tiny(space, behave=far), **SMALL | {"products": products, "generations": 2})
+    assert Policy.from_json(run.champion.to_json()).to_json() == run.champion.to_json()

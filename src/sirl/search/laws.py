@@ -163,8 +163,10 @@ class Laws(NamedTuple):
         problem, settings = self.problem, self.problem.settings
         order = ScaleOrder(problem.recipe, problem.task, root(problem.seed, Stream.SCALING, 0))
         (observations,) = run_orders(engine, observe, [order], problem.task.env)
-        values = term_values(observations, make_terms(problem.task, settings.products))
-        state = state._replace(scales=1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3))
+        with np.errstate(over="ignore", under="ignore"):  # whatever the caller has set: what is too large weighs 0
+            values = term_values(observations, make_terms(problem.task, settings.products))
+            scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
+        state = state._replace(scales=scales)
         contenders = []
         for number in range(settings.contenders):
             n_leaves = min(_STRUCTURES[number % len(_STRUCTURES)], self._most_laws())
