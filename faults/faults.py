@@ -128,7 +128,7 @@ def worker(trial: Trial) -> dict[str, Any]:
         path = trial.work / f"worker-{number}"
         run = Watched("train", "Acrobot-v1", "--out", path, "--workers", 2, *flags(settings))
         ended: list[tuple[int, str, str]] = []
-        reader = threading.Thread(target=lambda: ended.append(run.end()))  # noqa: B023 - it ends within the turn
+        reader = threading.Thread(target=lambda: ended.append(run.end(7200)))  # noqa: B023 - within the turn
         reader.start()
         while reader.is_alive():
             reader.join(2)

@@ -26,7 +26,7 @@ from sirl.errors import EnvironmentFailure, SirlError, WorkFailure
 PATIENCE = 30
 """How many processes an item may lose by no doing of its own, as far as one can tell."""
 
-LONG_ENOUGH = 600.0
+LONG_ENOUGH = 300.0
 """Seconds for which they must have been killed with SIGKILL: on a busy machine thirty go before one has started."""
 
 logger = logging.getLogger(__name__)
