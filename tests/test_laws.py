@@ -312,6 +312,18 @@ def test_an_alive_bonus_is_left_out_in_training_and_counts_in_scores():
     assert without.champion.origin.validation_score > without.history[0].best
 
 
+@pytest.mark.parametrize("products", [False, True])
+def test_features_too_large_to_be_squared_are_no_error_even_if_numpy_raises(products):
+    space = spaces.Box(-1e300, 1e300, (2,), np.float64)
+
+    def far(env):
+        return np.array([1e300, -1e300]), float(env.last_action), False, env.steps == 10, {}
+
+    with np.errstate(all="raise"):
+        run = sirl.train(lambda: Tiny(space, behave=far), **SMALL | {"products": products, "generations": 2})
+    assert Policy.from_json(run.champion.to_json()).to_json() == run.champion.to_json()
+
+
 @pytest.mark.parametrize("method", ["laws", "sirl-lb"])
 def test_a_reward_that_is_always_zero_is_told_and_the_run_is_kept(method, tmp_path):
     still = partial(Tiny, behave=lambda env: (env.observation_space.sample(), 0.0, False, env.steps == 10, {}))

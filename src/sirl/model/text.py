@@ -65,13 +65,14 @@ def derivations(tree: Tree, task: Task) -> list[str]:
 
 def wrap(terms: Sequence[str], first: str, rest: str, width: int | None) -> list[str]:
     """Terms in lines that begin with ``first``, then ``rest``, no longer than ``width`` where a break can help."""
-    lines = [first + terms[0]]
+    lines, line = [], first + terms[0]
     for term in terms[1:]:
-        if width is not None and len(lines[-1]) + 1 + len(term) > width:
-            lines.append(rest + term)
+        if width is not None and len(line) + 1 + len(term) > width:
+            lines.append(line)
+            line = rest + term
         else:
-            lines[-1] += f" {term}"
-    return lines
+            line += f" {term}"
+    return [*lines, line]
 
 
 def plain(text: str) -> str:

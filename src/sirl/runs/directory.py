@@ -30,7 +30,7 @@ from sirl.search.records import Record
 
 _LARGEST_CONFIG = 10**6
 _LARGEST_SCORE = 10**9
-_LARGEST_HISTORY = 10**9
+LARGEST_HISTORY = 10**9
 """Bytes: three million generations."""
 _TRACES = {".lock", ".config.toml.part", "start.json", ".start.json.part"}
 """All that a run leaves behind that was killed before it had begun."""
@@ -212,7 +212,7 @@ def read_history(path: str | os.PathLike[str]) -> list[Record]:
     """The history of a run directory."""
     file = Path(path) / "history.jsonl"
     try:
-        return [msgspec.json.decode(line, type=Record) for line in read_plain(file, _LARGEST_HISTORY).splitlines()]
+        return [msgspec.json.decode(line, type=Record) for line in read_plain(file, LARGEST_HISTORY).splitlines()]
     except OSError as error:
         raise SirlError(f"{path} has no readable history.jsonl ({error.strerror}): give a run directory.") from None
     except (ValueError, RecursionError) as error:
@@ -261,7 +261,7 @@ def _let_go(lock: IO[bytes]) -> None:
 def _content(path: Path) -> bytes | None:
     """What a file holds; None if it is not there."""
     try:
-        return read_plain(path, _LARGEST_HISTORY)
+        return read_plain(path, LARGEST_HISTORY)
     except FileNotFoundError:
         return None
     except OSError:

@@ -185,8 +185,9 @@ class Laws(NamedTuple):
         problem = self.problem
         order = ScaleOrder(problem.recipe, problem.task, root(problem.seed, Stream.SCALING, 0))
         (observations,) = run_orders(engine, observe, [order], problem.task.env)
-        values = term_values(observations, make_terms(problem.task, problem.settings.products))
-        scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
+        with np.errstate(over="ignore", under="ignore"):  # whatever the caller has set: what is too large weighs 0
+            values = term_values(observations, make_terms(problem.task, problem.settings.products))
+            scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
         contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
         return state._replace(scales=scales, contenders=contenders)
 
