@@ -1,7 +1,8 @@
 """Conditions as a person types them, such as ``theta + 0.16·omega < 0`` or ``0.1 < x and v > 2·(x - 1)``.
 
 Sums of features with number factors, compared with ``<``, ``>``, ``<=``, ``>=`` (or ``≤``, ``≥``), joined by ``and``. A
-name that does not read as a word, or as a function such as ``cos(theta)``, stands in double quotes, as in JSON.
+law is such a sum by itself, and may multiply two features: ``0.5·x - 2·x·theta + 1``. A name that does not read as a
+word, or as a function such as ``cos(theta)``, stands in double quotes, as in JSON.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import numpy as np
 
 from sirl.arrays import Floats
 from sirl.errors import SirlError, did_you_mean
+from sirl.model.formula import Sum, Term
 from sirl.reading.region import Row
 
 _SIGNS = {"<=": "≤", ">=": "≥", "=<": "≤", "=>": "≥"}
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*(\(\w+\)|\[\d+\])?")
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _KEYWORDS = {"and", "if", "else"}
+_MOST_FACTORS = 2
 
 
 class Comparison(NamedTuple):
@@ -63,24 +66,33 @@ def read_conditions(text: str, names: Sequence[str]) -> list[Comparison]:
         raise SirlError(f"the condition {text.strip()!r} can't be read: {error}.") from None
 
 
+def read_law(text: str, names: Sequence[str]) -> Sum:
+    """A law as a sum, features alone before products; ``names`` are what it may speak of."""
+    try:
+        return _Reader(text, names).law()
+    except _Unreadable as error:
+        raise SirlError(f"the law {text.strip()!r} can't be read: {error}.") from None
+
+
 class _Unreadable(Exception):  # noqa: N818 - it becomes a sentence of SirlError
     pass
 
 
-class _Linear(NamedTuple):
-    """A weighted sum of features plus a constant."""
+_Polynomial = dict[tuple[int, ...], float]
+"""The features that are multiplied with each other, in order, and the weight of their product; () is the constant."""
 
-    weights: Floats
-    constant: float
 
-    def plus(self, other: _Linear, factor: float) -> _Linear:
-        return _Linear(self.weights + factor * other.weights, self.constant + factor * other.constant)
+def _plus(one: _Polynomial, other: _Polynomial, factor: float) -> _Polynomial:
+    return one | {features: one.get(features, 0.0) + factor * weight for features, weight in other.items()}
 
-    def times(self, other: _Linear) -> _Linear:
-        if self.weights.any() and other.weights.any():
-            raise _Unreadable("it multiplies features with each other, and a condition is a weighted sum")
-        mine, theirs = (self, other) if other.weights.any() else (other, self)
-        return _Linear(mine.constant * theirs.weights, mine.constant * theirs.constant)
+
+def _times(one: _Polynomial, other: _Polynomial) -> _Polynomial:
+    found: _Polynomial = {}
+    for mine, weight in one.items():
+        for theirs, factor in other.items():
+            features = tuple(sorted(mine + theirs))
+            found[features] = found.get(features, 0.0) + weight * factor
+    return found
 
 
 class _Reader:
@@ -112,29 +124,46 @@ class _Reader:
         left, found = self._sum(), []
         while sign := self._next("<", ">", "≤", "≥", *_SIGNS):
             right = self._sum()
-            difference = left.plus(right, -1.0)
-            found.append(Comparison(difference.weights, _SIGNS.get(sign, sign), -difference.constant + 0.0))
+            weights, constant = self._linear(_plus(left, right, -1.0))
+            found.append(Comparison(weights, _SIGNS.get(sign, sign), -constant + 0.0))
             left = right
         if not found:
             raise _Unreadable("it compares nothing; write `<`, `>`, `<=` or `>=` between two sums")
         return found
 
-    def _sum(self) -> _Linear:
+    def law(self) -> Sum:
+        total = self._sum()
+        if self._at < len(self._tokens):
+            raise _Unreadable(f"{self._tokens[self._at]!r} comes after its end; a law is one sum")
+        if any(len(features) > _MOST_FACTORS for features in total):
+            raise _Unreadable(f"it multiplies more than {_MOST_FACTORS} features with each other")
+        terms = [Term(weight, features) for features, weight in total.items() if features and weight]
+        terms.sort(key=lambda term: (len(term.features), term.features))
+        return Sum(total.get((), 0.0) + 0.0, tuple(terms))
+
+    def _linear(self, total: _Polynomial) -> tuple[Floats, float]:
+        weights = np.zeros(len(self._names))
+        for features, weight in total.items():
+            if len(features) > 1:
+                raise _Unreadable("it multiplies features with each other, and a condition is a weighted sum")
+            weights[list(features)] = weight
+        return weights, total.get((), 0.0)
+
+    def _sum(self) -> _Polynomial:
         total = self._product()
         while sign := self._next("+", "-", "−"):
-            total = total.plus(self._product(), 1.0 if sign == "+" else -1.0)
+            total = _plus(total, self._product(), 1.0 if sign == "+" else -1.0)
         return total
 
-    def _product(self) -> _Linear:
+    def _product(self) -> _Polynomial:
         product = self._factor()
         while self._next("*", "·", "×"):
-            product = product.times(self._factor())
+            product = _times(product, self._factor())
         return product
 
-    def _factor(self) -> _Linear:
-        zero = np.zeros(len(self._names))
+    def _factor(self) -> _Polynomial:
         if self._next("-", "−"):
-            return _Linear(zero, 0.0).plus(self._product(), -1.0)
+            return _plus({}, self._product(), -1.0)
         if self._next("+"):
             return self._factor()
         if self._next("("):
@@ -149,10 +178,10 @@ class _Reader:
         if re.fullmatch(_NUMBER, token):
             if not math.isfinite(float(token)):
                 raise _Unreadable(f"{token} is no finite number")
-            return _Linear(zero, float(token))
-        return _Linear(self._one_hot(token), 0.0)
+            return {(): float(token)}
+        return {(self._place(token),): 1.0}
 
-    def _one_hot(self, token: str) -> Floats:
+    def _place(self, token: str) -> int:
         try:
             name = json.loads(token) if token.startswith('"') else token
         except ValueError:
@@ -160,9 +189,7 @@ class _Reader:
         if name not in self._names:
             hint = did_you_mean(name, self._names) or f"; there are {', '.join(self._names)}"
             raise _Unreadable(f"there is no {token!r}{hint.removesuffix('?').replace('did you mean', 'perhaps')}")
-        row = np.zeros(len(self._names))
-        row[self._names.index(name)] = 1.0
-        return row
+        return self._names.index(name)
 
     def _next(self, *tokens: str) -> str:
         """The next token if it is one of these, else nothing."""
