@@ -176,7 +176,7 @@ def test_scores_are_written_and_come_back():
 @pytest.mark.parametrize(
     ("model", "text", "why"),
     [
-        ("InvertedPendulum", "push = 2*x*theta*v", "line 1: the law '2*x*theta*v' can't be read: it multiplies more than 2"),
+        ("InvertedPendulum", "push = 2*x*theta*v", "line 1: the law '2*x*theta*v' can't be read: it multiplies more"),
         ("InvertedPendulum", "push = 2*y", "line 1: the law '2*y' can't be read: there is no 'y'"),
         ("InvertedPendulum", "push = 2*x\n  + nan", "line 1: the law '2*x + nan' can't be read: there is no 'nan'"),
         ("InvertedPendulum", "push =", "line 1: the law '' can't be read: it ends where a number or a feature is due"),

@@ -48,10 +48,10 @@ function termTable(split) {
     const width = `${Math.round((100 * Math.max(0, term.loss)) / most)}%`;
     const bar = h("div", { class: "bar", style: `width:${width}` });
     const change = term.loss === null ? "the simulation breaks" : term.loss === 0 ? "no change" : `${term.loss > 0 ? "−" : "+"}${short(Math.abs(term.loss))} ± ${short(term.error, 2)}`;
-    return h("tr", {}, h("th", { scope: "row" }, term.feature), h("td", { class: "number" }, change), h("td", { class: "bars" }, bar));
+    return h("tr", {}, h("th", { scope: "row" }, term.output ? `${term.feature} in ${term.output}` : term.feature), h("td", { class: "number" }, change), h("td", { class: "bars" }, bar));
   });
   const head = h("tr", {}, h("th", {}, "without"), h("th", {}, "score changes by"), h("th", {}, ""));
-  return h("div", { class: "term" }, h("h3", {}, `Split ${split.number}: `, h("code", {}, split.condition)), h("table", {}, head, ...rows));
+  return h("div", { class: "term" }, h("h3", {}, `${split.title}: `, h("code", {}, split.text)), h("table", {}, head, ...rows));
 }
 
 export function tellScores(score) {
