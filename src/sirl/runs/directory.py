@@ -24,6 +24,7 @@ from sirl.config import Method, Settings
 from sirl.errors import SirlError, WriteFailure
 from sirl.files import append, make_directory, open_to_append, read_plain, set_aside, write_atomically
 from sirl.model.policy import Policy
+from sirl.model.policy_file import is_sealed
 from sirl.options import Backend
 from sirl.search.records import Record
 
@@ -149,6 +150,10 @@ class RunDirectory:
                     write_atomically(path, content)
         return kept
 
+    def edited(self) -> list[Path]:
+        """The champions that a person has changed."""
+        return [path for path in (self.champion, self.trained) if _is_edited(_content(path))]
+
     def crown(self, policy: Policy) -> None:
         """Keep a new champion."""
         with writable(self.champion):
@@ -228,6 +233,14 @@ def _content(path: Path) -> bytes | None:
         return None
     except OSError:
         return b"?"  # whatever it is, it is not ours
+
+
+def _is_edited(model: bytes | None) -> bool:
+    """Whether a model file is readable, and a person has changed it."""
+    try:
+        return model is not None and bool(Policy.from_json(model).origin.changed or not is_sealed(model))
+    except SirlError:
+        return False
 
 
 def _is_earlier(model: bytes, champion: Policy | None) -> bool:
