@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from sirl.arrays import Floats
 from sirl.model.task import Task
 
-_PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 MARGIN = 1e-7
 """How far within its conditions, scaled to unit weights, a state must lie for a region to count as not empty."""
 
@@ -50,7 +50,7 @@ class Region:
         if self.task.observation == "one-hot":
             states = self._listed()
             return float((states @ weights).max()) if len(states) else -np.inf
-        found = self._solve(-weights, *self._matrix())
+        found = self._solve(-weights, *self.matrix())
         return {2: -np.inf, 3: np.inf, 4: np.inf}.get(found.status, -found.fun if found.fun is not None else np.inf)
 
     def inner_state(self) -> Floats | None:
@@ -68,14 +68,14 @@ class Region:
 
     def _depth(self, inside: Floats) -> float:
         """How far within the rows that count a state can lie, up to 1; ``inside`` (n_rows,) tells which count."""
-        matrix, bounds = self._matrix()
+        matrix, bounds = self.matrix()
         goal = np.append(np.zeros(self.task.n_features), -1.0)
         found = self._solve(goal, np.hstack([matrix, inside[:, None]]), bounds, [(None, 1.0)])
         return float(found.x[-1]) if found.status == 0 else -np.inf
 
     def _smallest(self, margins: Floats) -> Floats:
         """The state (n_features,) nearest to zero, as far within each row as ``margins`` (n_rows,) say."""
-        n, (matrix, bounds) = self.task.n_features, self._matrix()
+        n, (matrix, bounds) = self.task.n_features, self.matrix()
         one = np.eye(n)
         size = np.block([[one, -one], [-one, -one]])  # x ≤ size and -x ≤ size
         rows = np.vstack([np.hstack([matrix, np.zeros((len(matrix), n))]), size])
@@ -91,7 +91,7 @@ class Region:
             states = states[sums < row.bound if row.strict else sums <= row.bound]
         return states
 
-    def _matrix(self) -> tuple[Floats, Floats]:
+    def matrix(self) -> tuple[Floats, Floats]:
         """The rows, scaled to unit weights: (n_rows, n_features) and (n_rows,)."""
         n_features = self.task.n_features
         scales = [float(np.linalg.norm(row.weights)) or 1.0 for row in self.rows]
@@ -103,7 +103,7 @@ class Region:
     ) -> Any:
         ranges = [*zip(self.task.feature_low, self.task.feature_high, strict=True), *(more or [])]
         limits = {"A_ub": matrix, "b_ub": bounds} if len(bounds) else {}
-        return linprog(goal, **limits, bounds=ranges, method="highs", options=_PRECISE)
+        return linprog(goal, **limits, bounds=ranges, method="highs", options=PRECISE)
 
 
 def branch_rows(weights: Floats, threshold: float) -> tuple[Row, Row]:
