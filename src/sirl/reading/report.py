@@ -14,7 +14,7 @@ from sirl.reading.describing import View, describe_tree, look, tell_size
 from sirl.reading.explain import TermLoss, term_losses, told_node
 from sirl.reading.playing import Stage, Trace, trace
 from sirl.reading.replay import Picture, Replay, play_replay
-from sirl.reading.sensitivity import Sweep, constants, sweep, usual_range
+from sirl.reading.sensitivity import Constant, Sweep, constants, sweep, usual_range
 from sirl.reading.simplify import simplified
 from sirl.reading.weights import places, term_name
 from sirl.runs.evaluation import Evaluation
@@ -138,7 +138,15 @@ def _sweeps(view: View, losses: list[TermLoss], score: Any) -> list[Sweep]:
 def _swept(found: Sweep) -> dict[str, Any]:
     columns = {"values": found.values, "means": found.means, "stds": found.stds}
     lists = {name: [finite(v) for v in column.tolist()] for name, column in columns.items()}
-    return {"label": found.constant.label, "own": found.constant.value, **lists}
+    return {"label": found.constant.label, "title": _title(found.constant), "own": found.constant.value, **lists}
+
+
+def _title(constant: Constant) -> str:
+    """What a constant is, for someone who sees the tree."""
+    if constant.node >= 0:
+        return f"Question {constant.node + 1}: {'bound' if constant.name == 'bound' else f'factor of {constant.name}'}"
+    output, _, term = constant.name.partition(".")
+    return f"{output}: {term if term == 'constant' else f'factor of {term}'}"
 
 
 def finite(value: float) -> float | None:

@@ -1,6 +1,11 @@
 // The sections that only tell: facts, rules, what matters, scores, how it was trained.
 import { chart, dots } from "./charts.js";
-import { h, byId, short } from "./dom.js";
+import { h, byId, percent, short } from "./dom.js";
+
+/** Lines of text, one below the other. */
+function lines(texts) {
+  return texts.flatMap((text, i) => (i ? [h("br"), text] : [text]));
+}
 
 /** Show a section that has something to show. */
 function reveal(id, ...content) {
@@ -14,15 +19,16 @@ export function tellFacts(data) {
   for (const [name, value, more] of data.facts) {
     byId("facts").append(h("div", { class: "fact" }, h("dt", {}, name), h("dd", {}, value, h("small", {}, more))));
   }
+  if (!data.tree.splits.length) byId("how").textContent = "There is nothing to ask: in every state it does what stands here.";
   for (const note of data.notes) byId("notes").append(h("p", {}, note));
 }
 
 export function tellRules(tree) {
+  if (!tree.splits.length) return;
   const items = tree.rules.map((rule) => {
     const leaf = tree.leaves[rule.leaf];
-    const share = leaf.share === null ? "" : ` – ${(100 * leaf.share).toFixed(1)} % of steps`;
     const conditions = rule.when.map((text, i) => h("li", {}, h("span", { class: "joint" }, i ? "and " : "when "), h("code", {}, text)));
-    return h("li", { "data-rule": rule.leaf }, h("strong", {}, rule.action), share, h("ul", {}, ...conditions));
+    return h("li", { "data-rule": rule.leaf }, h("strong", {}, ...lines(leaf.lines)), h("span", { class: "quiet" }, percent(leaf.share, " of steps")), h("ul", {}, ...conditions));
   });
   reveal("rules", h("ol", { class: "rules" }, ...items));
 }
@@ -32,8 +38,8 @@ export function tellExplanation(data) {
   if (!data.sweeps.length) return;
   const figures = data.sweeps.map((sweep) =>
     chart({
-      title: `${sweep.label}, now ${short(sweep.own)}`,
-      xLabel: `value of ${sweep.label}`,
+      title: `${sweep.title}, now ${short(sweep.own)}`,
+      xLabel: "its value",
       yLabel: "score",
       lines: [{ name: "", x: sweep.values, y: sweep.means, spread: sweep.stds }],
       mark: sweep.own,
