@@ -144,6 +144,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[int, Meta(ge=4, le=_BIG)] | None,
         _setting(_LAWS, "laws that a contender tries in a generation (default: by the number of its constants)"),
     ] = None
+    sharing: Annotated[
+        bool, _setting(_LAWS, "the last contender of a round takes over the laws of the best, with a leaf more")
+    ] = True
+    shrinking: Annotated[
+        float,
+        _setting(_LAWS, "share of the generations in which numbers that matter least are left out", ge=0, le=0.9),
+    ] = 0.4
+    prefer_small: Annotated[
+        float,
+        _setting(_LAWS, "share of the best score that may be lost for a policy with fewer numbers", ge=0, le=1),
+    ] = 0.01
     alive_bonus: Annotated[
         float, _setting(_LAWS, "reward a step that is left out in training; it counts in every score", ge=-1e9, le=1e9)
     ] = 0.0

@@ -48,6 +48,7 @@ class Stream(IntEnum):
     DISTILLATION = 16
     BOOTSTRAP = 17
     READING = 18
+    SHRINKING = 19
 
 
 @part

@@ -34,6 +34,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     method: Annotated[Method, _option("what to start from")] = "laws"
     seed: Annotated[int, _option("same seed, same result, on any number of workers", "N", ge=0, le=2**63 - 1)] = 0
+    start: Annotated[
+        Any, _option("a policy whose constants are tuned on (laws): a model, a run, paper:TASK or zoo:TASK", "MODEL")
+    ] = None
     out: Annotated[Any, _option("a new run directory; nothing is written without it", "DIR")] = None
     workers: Annotated[
         Workers, _option("how much runs at once; no effect on the result (default: all usable cores)", "N")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_model(parser: Any) -> None:
     """The policy that a command is about."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, a run directory, or paper:TASK")
+    parser.add_argument("model", metavar="MODEL", help="a model file, a run directory, paper:TASK or zoo:TASK")
 
 
 def add_playing(parser: Any, episodes: int | None = None, what: str = "") -> None:
@@ -58,7 +58,9 @@ def stage(options: argparse.Namespace, policy: Policy) -> Stage:
 
 def free_path(model: str, how: str, ending: str = "json") -> Path:
     """Where a command writes what it made of a model: beside it, under a name that is not taken."""
-    path = Path(f"{model.removeprefix('paper:')}.{ending}") if model.startswith("paper:") else Path(model)
+    from sirl.model.policy import is_built_in
+
+    path = Path(f"{model.partition(':')[2]}.{ending}" if is_built_in(model) else model)
     if path.is_dir():
         path = path / "champion.json"
     free, number = path.with_name(f"{path.stem}-{how}.{ending}"), 1

@@ -171,6 +171,7 @@ def _report(run: Training) -> None:
             run.directory.note("evaluation", f"{failure}\n{failure.details}")
         raise
     print_score(policy, score, policy.task.env)
+    _print_front(run)
     episodes = sum(r.episodes for r in history)
     checks = sum(r.validation.episodes for r in history)
     print(
@@ -185,6 +186,24 @@ def _report(run: Training) -> None:
         f"\nnext   sirl show {where}\n       sirl report {where}{' ' + named.strip() if named else ''}\n"
         f"       sirl evaluate {where} {named}--episodes 1000"
     )
+
+
+def _print_front(run: Training) -> None:
+    """Score against size, which one was chosen, and what a larger one would gain."""
+    from sirl.search.front import gain, n_numbers
+
+    front, chosen = run.state.front, n_numbers(run.champion.tree)
+    if len(front) < 2:
+        return
+    rows = [f"{p.size} numbers {p.score:.2f}{' (chosen)' if p.size == chosen else ''}" for p in front]
+    print(f"front  {'; '.join(rows)}: {_place(run)}/front")
+    one = next(p for p in front if p.size == chosen)
+    if larger := next((p for p in front if p.size > chosen), None):
+        more, error = gain(one, larger)
+        print(
+            f"       {larger.size} numbers would gain {more:.2f} (standard error {error:.2f}) on the run's own starts; "
+            "--prefer-small says what may be lost"
+        )
 
 
 def _stage(run: Training) -> Stage:

@@ -18,7 +18,7 @@ from sirl.experiments.played import champion
 from sirl.experiments.report import SEED
 from sirl.experiments.statistics import Comparison, Summary, compare, summarize
 from sirl.experiments.tables import Table, interval, number, probability, spread
-from sirl.model.policy import Policy, load
+from sirl.model.policy import Policy, is_built_in, load
 from sirl.runs.directory import read_config
 from sirl.runs.evaluation import evaluate
 
@@ -136,7 +136,7 @@ def tables(found: Compared) -> list[Table]:
 
 def _contender(model: str, crowning: str) -> Contender:
     path = Path(model)
-    if model.startswith("paper:") or not path.is_dir():
+    if is_built_in(model) or not path.is_dir():
         return Contender(model, [load(model)], [], False)
     if (path / "config.toml").exists() or (path / "champion.json").exists():
         return Contender(path.name, [champion(path, crowning)], [path], False)

@@ -220,7 +220,7 @@ class ScoreLeaves(WeighingLeaves):
         return Scores(self.terms, self.weights, self.constants, start)
 
     def label(self, leaf: int, task: Task) -> str:
-        """See `Leaves.label`: where nothing is weighed, the choice that always wins."""
+        """See `Leaves.label`; scores that nothing is weighed in come to one choice."""
         if not self.weights[leaf].any():
             return task.action_names[int(np.argmax(self.constants[leaf]))]
         return f"largest of: {super().label(leaf, task)}"

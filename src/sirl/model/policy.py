@@ -87,10 +87,11 @@ def load(model: str | os.PathLike[str]) -> Policy:
     """The policy in a model file, in a run directory, or built in.
 
     Args:
-        model: a path, or a name such as ``paper:LunarLander`` for a tree that the paper prints.
+        model: a path, or a name: ``paper:LunarLander`` is a tree that the paper prints, ``zoo:LunarLander`` the best
+            small policy that was trained here.
     """
-    if isinstance(model, str) and model.startswith("paper:"):
-        return _built_in(model.removeprefix("paper:"))
+    if is_built_in(model):
+        return _built_in(*str(model).split(":", 1))
     path = Path(model)
     if path.is_dir():
         path = path / "champion.json"
@@ -108,10 +109,16 @@ def load(model: str | os.PathLike[str]) -> Policy:
     return policy
 
 
-def _built_in(name: str) -> Policy:
-    files = {file.name.removesuffix(".json"): file for file in resources.files("sirl.paper").iterdir()}
-    known = sorted(stem for stem, file in files.items() if file.name.endswith(".json"))
+def is_built_in(model: str | os.PathLike[str]) -> bool:
+    """Whether a model is one that comes with the package."""
+    return isinstance(model, str) and model.partition(":")[0] in ("paper", "zoo") and ":" in model
+
+
+def _built_in(shelf: str, name: str) -> Policy:
+    files = {file.name.removesuffix(".json"): file for file in resources.files(f"sirl.{shelf}").iterdir()}
+    known = sorted(stem for stem, file in files.items() if file.name.endswith(".json") and stem != "cards")
     if name not in known:
         hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}."
-        raise SirlError(f"the paper prints no tree for {name!r}{hint}")
-    return Policy.from_json(files[name].read_bytes(), f"paper:{name}")
+        owner = "the paper prints no tree" if shelf == "paper" else "the zoo has no policy"
+        raise SirlError(f"{owner} for {name!r}{hint}")
+    return Policy.from_json(files[name].read_bytes(), f"{shelf}:{name}")

@@ -70,4 +70,15 @@ def act_each(law: Any, leaves: Any, observations: Any, actions: Any) -> None:
 def join(laws: list[Any]) -> Any:
     """The law of the leaves of several trees of one kind, one tree after another."""
     kind = type(laws[0])
+    if kind in (Affine, Scores):
+        n_terms = max(law.terms.shape[1] for law in laws)
+        laws = [_padded(law, n_terms) for law in laws]
     return kind(*(np.concatenate(arrays) for arrays in zip(*laws, strict=True)))
+
+
+def _padded(law: Any, n_terms: int) -> Any:
+    """A law with more terms, whose weights are zero."""
+    more = n_terms - law.terms.shape[1]
+    terms = np.pad(law.terms, ((0, 0), (0, more), (0, 0)))
+    terms[:, n_terms - more :] = 0, ONE
+    return law._replace(terms=terms, weights=np.pad(law.weights, ((0, 0), (0, 0), (0, more))))

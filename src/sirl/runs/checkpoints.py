@@ -23,7 +23,7 @@ from sirl.model.task import Task
 from sirl.search.base import Search, SearchState
 from sirl.search.records import Record
 
-SCHEMA = 3
+SCHEMA = 4
 _MAGIC = b"sirl checkpoint\n"
 _KEPT = 3
 _DTYPES = ("<i4", "<i8", "<u8", "<f8", "|b1")
@@ -42,10 +42,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     solved: bool
     arrays: dict[str, _Array]
     """What is the search's own."""
-    champion: bytes
-    """The champion's model file; empty if there is none."""
-    trained: bytes
-    """The same for who has the best training score."""
+    policies: dict[str, bytes]
+    """Champions and others, as model files."""
     history: list[Record]
 
 
@@ -143,8 +141,7 @@ class Checkpoints:
             generation=state.generation,
             solved=state.solved,
             arrays={name: _Array.of(array) for name, array in search.arrays(state).items()},
-            champion=_to_json(state.champion),
-            trained=_to_json(state.trained),
+            policies={name: policy.to_json() for name, policy in search.policies(state).items() if policy is not None},
             history=history,
         )
         payload = msgspec.msgpack.encode(checkpoint)
@@ -181,23 +178,17 @@ def _to_state(checkpoint: Checkpoint, search: Search[Any], task: Task) -> Search
     """The state that a checkpoint holds; raises for one that no run comes to: the kernels trust their arrays."""
     if checkpoint.generation != len(checkpoint.history):
         raise ValueError("its history is incomplete")
-    champion, trained = (_to_champion(content, task) for content in (checkpoint.champion, checkpoint.trained))
+    policies = {name: _to_policy(content, task) for name, content in checkpoint.policies.items()}
     arrays = {name: array.array() for name, array in checkpoint.arrays.items()}
-    state: SearchState = search.restore(checkpoint.generation, arrays, champion, checkpoint.solved, trained)
+    state: SearchState = search.restore(checkpoint.generation, checkpoint.solved, arrays, policies)
     return state
 
 
-def _to_json(policy: Policy | None) -> bytes:
-    return b"" if policy is None else policy.to_json()
-
-
-def _to_champion(content: bytes, task: Task) -> Policy | None:
-    if not content:
-        return None
+def _to_policy(content: bytes, task: Task) -> Policy:
     try:
         policy = Policy.from_json(content)
     except SirlError as error:
         raise ValueError(str(error)) from None
     if policy.task != task:
-        raise ValueError("its champion plays another task")
+        raise ValueError("a policy in it plays another task")
     return policy

@@ -26,13 +26,14 @@ from sirl.files import append, make_directory, open_to_append, read_plain, set_a
 from sirl.model.policy import Policy
 from sirl.model.policy_file import is_sealed
 from sirl.options import Backend
+from sirl.search.front import Front
 from sirl.search.records import Record
 
 _LARGEST_CONFIG = 10**6
 _LARGEST_SCORE = 10**9
 _LARGEST_HISTORY = 10**9
 """Bytes: three million generations."""
-_TRACES = {".lock", ".config.toml.part"}
+_TRACES = {".lock", ".config.toml.part", "start.json", ".start.json.part"}
 """All that a run leaves behind that was killed before it had begun."""
 
 
@@ -48,6 +49,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     actions: list[str]
     """Names of the features, and of the actions or their components."""
     settings: Settings
+    start: str = ""
+    """The SHA-256 of the model that it starts from; empty: of none."""
     env_options: dict[str, Any] = {}
     versions: dict[str, str] = {}
     """What it is computed with."""
@@ -69,6 +72,20 @@ class Score(msgspec.Struct, frozen=True):
     """Of every episode."""
 
 
+class FrontRow(msgspec.Struct, frozen=True):
+    """A policy of front.json: the best of its size."""
+
+    model: str
+    """Where in the run directory it is."""
+    size: int
+    """Numbers that a person reads in it."""
+    leaves: int
+    score: float
+    """Mean return on the starts of the run's validation, the same for all."""
+    error: float
+    """Standard error of that."""
+
+
 class RunDirectory:
     """A run's files."""
 
@@ -77,14 +94,15 @@ class RunDirectory:
         self.champion = path / "champion.json"
         self.trained = path / "champion-training.json"
         self.history = path / "history.jsonl"
+        self.front = path / "front"
         self.score = path / "score.json"
         self.log = path / "log.txt"
         self.checkpoints = path / "checkpoints"
         self._unlock: Callable[[], object] = _nothing
 
     @staticmethod
-    def create(path: str | os.PathLike[str], config: Config) -> RunDirectory:
-        """A new directory; one that holds a run already is left alone."""
+    def create(path: str | os.PathLike[str], config: Config, start: Policy | None = None) -> RunDirectory:
+        """A new directory, with the policy that the run starts from; one that holds a run already is left alone."""
         run = RunDirectory(Path(path))
         with writable(run.path):
             if run.path.exists() and (not run.path.is_dir() or {p.name for p in run.path.iterdir()} - _TRACES):
@@ -94,6 +112,9 @@ class RunDirectory:
                 )
             make_directory(run.path)
         run.lock()
+        if start is not None:
+            with writable(run.path):
+                start.save(run.path / "start.json")
         run.configure(config)
         return run
 
@@ -163,6 +184,21 @@ class RunDirectory:
         """Keep who has the best training score now."""
         with writable(self.trained):
             policy.save(self.trained)
+
+    def keep_front(self, front: Front) -> None:
+        """Keep policies from the smallest to the best: a model each, and front.json that tells of them."""
+        with writable(self.front):
+            make_directory(self.front)
+            rows = []
+            for point in front:
+                name = f"{point.size:04d}.json"
+                point.policy.save(self.front / name)
+                error = float(point.returns.std(ddof=1) / len(point.returns) ** 0.5) if len(point.returns) > 1 else 0.0
+                rows.append(FrontRow(f"front/{name}", point.size, point.policy.tree.n_leaves, point.score, error))
+            write_atomically(self.path / "front.json", msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
+            for old in self.front.glob("[0-9][0-9][0-9][0-9].json"):
+                if f"front/{old.name}" not in {row.model for row in rows}:
+                    old.unlink()
 
     def keep_score(self, score: Score) -> None:
         """Write what the champion scores on unseen episodes."""

@@ -6,8 +6,8 @@ shows what happens, or for a program that wants to look at every generation.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from sirl.engine import Engine, check_engine, make_engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.figures.drawing import Drawing
 from sirl.figures.plots import draw_curves
-from sirl.model.policy import Policy
+from sirl.model.policy import Policy, load
 from sirl.options import FREE_AT_RESUME, split
 from sirl.presets import preset_settings
 from sirl.rollout.arena import Arena
@@ -31,6 +31,7 @@ from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import Config, RunDirectory, Score, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.runs.history import History
+from sirl.runs.versions import versions
 from sirl.search.base import Search, SearchState
 from sirl.search.evolution import Evolution
 from sirl.search.laws import LawProblem, Laws
@@ -76,7 +77,8 @@ class Training:
             )
         backend = choose_backend(recipe, options.simulator)
         self.arena = ArenaRecipe(recipe, self.task, backend, self.settings.max_steps)
-        self.search = self._make_search(recipe)
+        start = None if options.start is None else self._load_start(options.start)
+        self.search = self._make_search(recipe, start)
         self.config = Config(
             env=recipe.name,
             method=options.method,
@@ -86,20 +88,30 @@ class Training:
             features=self.task.features,
             actions=self.task.action_names,
             settings=self.settings,
+            start="" if start is None else hashlib.sha256(start.to_json()).hexdigest(),
             env_options=recipe.options,
             versions=versions(),
         )
         self.state: SearchState = self.search.first_state()
         self.history = History()
         self._checkpointed = -math.inf  # the first generation is kept at once, whatever the minutes
-        self.directory = None if options.out is None else RunDirectory.create(options.out, self.config)
+        self.directory = None if options.out is None else RunDirectory.create(options.out, self.config, start)
         if self.directory is not None:
             self._checkpoints = Checkpoints(self.directory.checkpoints, self.config.digest())
 
-    def _make_search(self, recipe: Recipe) -> Search[Any]:
+    def _load_start(self, start: Any) -> Policy:
+        """The policy to start from, given itself or by its name."""
+        if self.options.method not in ("laws", "linear"):
+            raise SirlError(f"--method {self.options.method} starts from nothing: leave out --start, or use laws.")
+        policy = start if isinstance(start, Policy) else load(start)
+        if reason := policy.mismatch(self.task):
+            raise SirlError(f"{start} can't be started from on {self.task.env}: {reason}.")
+        return policy
+
+    def _make_search(self, recipe: Recipe, start: Policy | None) -> Search[Any]:
         task, settings, options = self.task, self.settings, self.options
         if options.method in ("laws", "linear"):
-            return Laws(LawProblem(task, settings, options.method, options.seed, recipe))
+            return Laws(LawProblem(task, settings, options.method, options.seed, recipe, start))
         return Evolution(make_problem(task, settings, options.method, options.seed, self.arena.kind.cuts))
 
     @staticmethod
@@ -127,6 +139,7 @@ class Training:
         run = Training(
             env or named_by_file(config.env, f"write `sirl train {config.env} --resume {path}`"),
             **first,
+            start=Path(path) / "start.json" if config.start else None,
             env_options=config.env_options,
             **settings | {name: value for name, value in asked.items() if value is not None},
         )
@@ -177,6 +190,7 @@ class Training:
                     start, before = time.perf_counter(), self.state
                     self.state, record = self.search.step(before, engine)
                     yield self._keep(before, record.timed(time.perf_counter() - start))
+                self._warn_of_no_signal()
             except EnvironmentFailure as failure:
                 if self.directory is not None:
                     self.directory.note(f"generation {self.state.generation + 1}", f"{failure}\n{failure.details}")
@@ -184,6 +198,15 @@ class Training:
             finally:
                 if self.directory is not None:
                     self.directory.unlock()
+
+    def _warn_of_no_signal(self) -> None:
+        """Tell if every episode of the run came to the same, as with a reward that is always zero."""
+        if len({score for record in self.history for score in (record.best, record.mean)}) == 1:
+            warnings.warn(
+                f"every episode of {self.config.env} returned {self.history[0].best:g}, so there was nothing to learn "
+                "from: check its reward, or give it one that tells better from worse.",
+                stacklevel=3,
+            )
 
     def _make_engine(self) -> Engine[Arena]:
         options = self.options
@@ -200,6 +223,8 @@ class Training:
                 self.directory.crown(self.champion)
             if self.state.trained is not None and self.state.trained is not before.trained:
                 self.directory.crown_trained(self.state.trained)
+            if self.state.front is not before.front:
+                self.directory.keep_front(self.state.front)
             self.directory.add(record)
             if record.broke:
                 who = ", ".join(map(str, record.broke))
@@ -273,17 +298,3 @@ def _check_method(method: Method, collaborative_iterations: int) -> None:
             f"collaborative_iterations = {collaborative_iterations} is not ELDT, which has no collaborative phase: "
             "leave it out, or use --method sirl-lb."
         )
-
-
-def versions() -> dict[str, str]:
-    """What a result is computed with: other versions may give other bits."""
-    from importlib.metadata import version
-
-    from llvmlite import binding
-
-    packages = ("numpy", "numba", "gymnasium", "mujoco", "box2d")
-    return {
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "cpu": f"{platform.machine()} {binding.get_host_cpu_name()}",
-    }

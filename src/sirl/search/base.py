@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 from sirl.engine import Engine
 from sirl.model.policy import Policy
 from sirl.rollout.arena import Arena
+from sirl.search.front import Front
 from sirl.search.records import Record
 
 
@@ -33,6 +34,11 @@ class SearchState(Protocol):
         """Who has the best training score so far, which is the paper's champion; None where a search has none."""
         ...
 
+    @property
+    def front(self) -> Front:
+        """Policies from the smallest to the best; empty where a search has none."""
+        ...
+
 
 State = TypeVar("State", bound=SearchState)
 
@@ -57,16 +63,13 @@ class Search(Protocol[State]):
         ...
 
     def arrays(self, state: State) -> dict[str, Any]:
-        """What a checkpoint keeps of a state besides champions, generation and whether it is solved: arrays by name."""
+        """What a checkpoint keeps of a state in arrays, by name, besides generation and solved."""
         ...
 
-    def restore(
-        self,
-        generation: int,
-        arrays: dict[str, Any],
-        champion: Policy | None,
-        solved: bool,
-        trained: Policy | None,
-    ) -> State:
+    def policies(self, state: State) -> dict[str, Policy | None]:
+        """What it keeps in policies, by name."""
+        ...
+
+    def restore(self, generation: int, solved: bool, arrays: dict[str, Any], policies: dict[str, Policy]) -> State:
         """The state again; raises ValueError or KeyError for one that no run of this search comes to."""
         ...

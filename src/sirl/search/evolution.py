@@ -17,6 +17,7 @@ from sirl.keys import Stream, root
 from sirl.model.policy import Policy
 from sirl.rollout.arena import Arena
 from sirl.search.champion import best_trained, confirm, crown
+from sirl.search.front import Front
 from sirl.search.genome import Codons, crossover, first_population, mutate, tournament_winners
 from sirl.search.population import Problem, evaluate_all
 from sirl.search.records import Record, Standing
@@ -37,6 +38,11 @@ class State(NamedTuple):
     """The champion has held ``stop_at`` on fresh episodes."""
     trained: Policy | None
     """Who has the best training score so far: the paper's champion."""
+
+    @property
+    def front(self) -> Front:
+        """See `SearchState.front`: sizes are not looked at."""
+        return ()
 
 
 def first_state(problem: Problem) -> State:
@@ -126,14 +132,11 @@ class Evolution(NamedTuple):
         """See `Search.arrays`."""
         return {"codons": state.codons, "fitness": state.fitness}
 
-    def restore(
-        self,
-        generation: int,
-        arrays: dict[str, Any],
-        champion: Policy | None,
-        solved: bool,
-        trained: Policy | None,
-    ) -> State:
+    def policies(self, state: State) -> dict[str, Policy | None]:
+        """See `Search.policies`."""
+        return {"champion": state.champion, "trained": state.trained}
+
+    def restore(self, generation: int, solved: bool, arrays: dict[str, Any], policies: dict[str, Policy]) -> State:
         """See `Search.restore`."""
         codons, fitness, settings = arrays["codons"], arrays["fitness"], self.problem.settings
         if codons.shape != (settings.population, settings.genotype_length):
@@ -142,4 +145,4 @@ class Evolution(NamedTuple):
             raise ValueError("its population is incomplete")
         if codons.dtype != np.int32 or codons.min() < 0 or codons.max() >= settings.codon_limit:
             raise ValueError("its codons are out of range")
-        return State(generation, codons, fitness, champion, solved, trained)
+        return State(generation, codons, fitness, policies.get("champion"), solved, policies.get("trained"))

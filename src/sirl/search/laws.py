@@ -1,8 +1,13 @@
 """Our own method: small trees of laws, whose structures compete and whose constants are tuned.
 
-A group of contenders, trees of one leaf and of several, is tuned side by side by CMA-ES, all on the same starts. In
-rounds the better half stays and gets the episodes of the others (successive halving), so that a start that leads
-nowhere, or a structure that does not pay, costs little. What they come to races for the crown on starts of its own.
+1. A group of contenders, trees of one leaf and of several, is tuned side by side by CMA-ES, all on the same starts.
+2. In rounds the better half stays and gets the episodes of the others (successive halving). What was found spreads: the
+   last of them takes over the laws of the best, one leaf split in two, and has to show what the further leaf is worth.
+3. Products of features, if asked for, join in once the laws have found their feet.
+4. At last the numbers that matter least are left out, a few at a time, and the others tuned on: the front of score
+   against size, of which the champion is the smallest that is as good as the best.
+
+What is crowned has earned it on starts of its own, by the true return.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sirl import __version__
-from sirl.arrays import Floats
+from sirl.arrays import Floats, Seeds
 from sirl.config import Settings
 from sirl.engine import Engine
 from sirl.errors import EnvironmentFailure
@@ -23,18 +28,30 @@ from sirl.model.task import Task
 from sirl.model.tree import Tree, simplify
 from sirl.rollout.arena import Arena
 from sirl.rollout.spread import Played, play_all, run_orders
-from sirl.search import cma
 from sirl.search.champion import confirm, fresh_seeds
-from sirl.search.race import Crown, challenge
+from sirl.search.contenders import (
+    Contender,
+    first_contenders,
+    halve,
+    is_wide,
+    leave_out,
+    make_schedule,
+    most_leaves,
+    widen,
+)
+from sirl.search.front import Front, Point, choose, gain, with_point
+from sirl.search.race import challenge, play_on
 from sirl.search.records import Cost, Record, Standing
-from sirl.search.shapes import Shape, make_terms, term_values
+from sirl.search.shapes import Frame, first_shape, make_terms, term_values
 from sirl.simulators.recipes import Recipe
 from sirl.simulators.scales import ScaleOrder, observe
 
-_STRUCTURES = (1, 2, 1, 3, 1, 2, 1, 4)
-"""Leaves of the contenders, over and over: what is simple gets every second place."""
 _CHALLENGE_EVERY = 10
 """Generations between two races for the crown."""
+_FRONT_EPISODES = 4
+"""Times the episodes of a validation: what a point of the front has played."""
+_HOLDS = 0.05
+"""Share of the best score that may be lost before fewer numbers are left out at a time."""
 
 
 class LawProblem(NamedTuple):
@@ -46,14 +63,8 @@ class LawProblem(NamedTuple):
     seed: int
     recipe: Recipe
     """Makes the environment, to see how large its features are."""
-
-
-class Contender(NamedTuple):
-    """A tree that is tuned."""
-
-    number: int
-    n_leaves: int
-    distribution: cma.State
+    start: Policy | None = None
+    """Where the first contender begins; None: like the others, from nothing."""
 
 
 class State(NamedTuple):
@@ -63,14 +74,16 @@ class State(NamedTuple):
     scales: Floats
     """(n_terms,): one over the size of each term; empty before the first generation."""
     contenders: tuple[Contender, ...]
-    """Those that are left, the best of the last race first."""
-    crown: Crown
+    """Those that are left."""
+    held: Contender | None
+    """While numbers are left out: the smallest that still did well."""
+    share: float
+    """Of the numbers, how many are left out next."""
+    best: Point | None
+    """Who wears the crown."""
+    front: Front
+    champion: Policy | None
     solved: bool
-
-    @property
-    def champion(self) -> Policy | None:
-        """The best policy so far."""
-        return self.crown.champion
 
     @property
     def trained(self) -> None:
@@ -85,38 +98,43 @@ class Laws(NamedTuple):
     def first_state(self) -> State:
         """See `Search.first_state`."""
         make_terms(self.problem.task, False)  # a task that has no laws is refused at once
-        return State(0, np.zeros(0), (), Crown(None, np.zeros(0)), False)
+        return State(0, np.zeros(0), (), None, 0.3, None, (), None, False)
 
     def plan(self) -> str:
         """See `Search.plan`."""
-        settings = self.problem.settings
-        most = self._most_laws()
-        leaves = "a law" if most == 1 else f"up to {most} laws"
+        settings, frame = self.problem.settings, self._frame(np.zeros(0))
         contenders = "one contender" if settings.contenders == 1 else f"{settings.contenders} contenders"
-        return f"{contenders} with {leaves} each, tuned for up to {settings.generations:,} generations"
+        laws = "one law" if settings.max_laws == 1 else f"up to {settings.max_laws} laws"
+        largest = first_shape(frame, most_leaves(frame, settings))
+        largest = largest._replace(free=np.ones_like(largest.free))
+        wide = (
+            f" ({largest.size} constants are too many for CMA-ES: augmented random search)" if is_wide(largest) else ""
+        )
+        return f"{contenders} with {laws} each, tuned for up to {settings.generations:,} generations{wide}"
 
     def warm_up(self, engine: Engine[Arena]) -> None:
         """See `Search.warm_up`: the one loop that is needed is compiled where it is first used."""
 
     def step(self, state: State, engine: Engine[Arena]) -> tuple[State, Record]:
-        """See `Search.step`: ask all contenders, play, tell; now and then a race and a halving."""
-        problem = self.problem
+        """See `Search.step`: ask all contenders, play, tell; now and then a race, and what follows from it."""
+        problem, schedule = self.problem, make_schedule(self.problem.settings)
         if state.generation == 0:
             state = self._first_contenders(state, engine)
-        asked = [self._ask(contender, state) for contender in state.contenders]
-        shapes = [self._shape(contender, state) for contender in state.contenders]
-        trees = [shape.tree(row) for shape, rows in zip(shapes, asked, strict=True) for row in rows]
-        seeds = fresh_seeds(problem, Stream.TUNING, state.generation, problem.settings.law_episodes)
-        played = play_all(trees, seeds, problem.task.env, engine)
-        scores = self._scores(played)
-        told, best, at = [], [], 0
-        for contender, rows, shape in zip(state.contenders, asked, shapes, strict=True):
-            mine = scores[at : at + len(rows)]
-            told.append(contender._replace(distribution=cma.tell(contender.distribution, rows, mine)))
-            best.append(shape.tree(rows[int(np.argmax(mine))]))
-            at += len(rows)
-        contenders, crown, validation = self._judge(state._replace(contenders=tuple(told)), best, engine)
-        solved, confirmation = confirm(crown.champion, problem, state.generation, engine)
+        state, best, scores, training = self._tune(state, engine)
+        validation, done = Cost(), state.generation + 1
+        if done % _CHALLENGE_EVERY == 0 or done in schedule.events:
+            state, opening, spent = self._race(state, best, engine)
+            validation = validation.plus(spent.episodes, spent.steps)
+            if done in schedule.halvings:
+                state = state._replace(contenders=halve(state.contenders, opening, problem.settings))
+            if done == schedule.widening:
+                state = state._replace(contenders=tuple(widen(c, problem.settings) for c in state.contenders))
+            if done in schedule.shrinkings:
+                state, tried, spent = self._shrink(state, best, engine)
+                validation = validation.plus(spent.episodes, spent.steps)
+                training = training.plus(tried.episodes, tried.steps)
+        state = self._crown(state)
+        solved, confirmation = confirm(state.champion, problem, state.generation, engine)
         finite = scores[np.isfinite(scores)]
         record = Record(
             generation=state.generation,
@@ -125,69 +143,69 @@ class Laws(NamedTuple):
             median=float(np.median(finite)),
             invalid=0,
             collaborative=Cost(),
-            individual=Cost(played.returns.size, played.steps),
+            individual=training,
             validation=validation.plus(confirmation.episodes, confirmation.steps),
-            champion=None if crown.champion is None else Standing.of(crown.champion),
+            champion=None if state.champion is None else Standing.of(state.champion),
         )
-        return State(state.generation + 1, state.scales, contenders, crown, solved), record
+        return state._replace(generation=done, solved=solved), record
 
     def arrays(self, state: State) -> dict[str, Any]:
         """See `Search.arrays`."""
-        kept: dict[str, Any] = {"scales": state.scales, "returns": state.crown.returns}
-        kept["contenders"] = np.array([[c.number, c.n_leaves] for c in state.contenders], dtype=np.int64).reshape(-1, 2)
+        kept: dict[str, Any] = {"scales": state.scales, "share": np.array([state.share])}
+        kept["contenders"] = np.array([c.number for c in state.contenders], dtype=np.int64)
         for contender in state.contenders:
-            kept |= {f"{contender.number} {name}": a for name, a in contender.distribution._asdict().items()}
-        return kept
+            kept |= contender.arrays(str(contender.number))
+        if state.held is not None:
+            kept |= state.held.arrays("held") | {"held": np.array([state.held.number])}
+        points = {f"front {i}": point for i, point in enumerate(state.front)} | {"best": state.best}
+        return kept | {f"{name} returns": p.returns for name, p in points.items() if p is not None}
 
-    def restore(
-        self,
-        generation: int,
-        arrays: dict[str, Any],
-        champion: Policy | None,
-        solved: bool,
-        trained: Policy | None,  # noqa: ARG002
-    ) -> State:
+    def policies(self, state: State) -> dict[str, Policy | None]:
+        """See `Search.policies`."""
+        front = {f"front {i}": point.policy for i, point in enumerate(state.front)}
+        return {"champion": state.champion, "best": None if state.best is None else state.best.policy, **front}
+
+    def restore(self, generation: int, solved: bool, arrays: dict[str, Any], policies: dict[str, Policy]) -> State:
         """See `Search.restore`."""
-        contenders = []
-        for number, n_leaves in arrays["contenders"].tolist():
-            distribution = cma.State(*(arrays[f"{number} {name}"] for name in cma.State._fields))
-            contenders.append(Contender(number, n_leaves, distribution))
-            if not all(np.isfinite(array).all() for array in distribution):
-                raise ValueError("a contender is not finite")
-        state = State(generation, arrays["scales"], tuple(contenders), Crown(champion, arrays["returns"]), solved)
-        if generation and any(self._shape(c, state).n_constants != len(c.distribution.mean) for c in contenders):
-            raise ValueError("a contender is of another size")
-        return state
+        frame = self._frame(arrays["scales"])
+        contenders = tuple(Contender.of(n, arrays, str(n), frame) for n in arrays["contenders"].tolist())
+        held = Contender.of(int(arrays["held"][0]), arrays, "held", frame) if "held" in arrays else None
+        points = {n: Point(p, arrays[f"{n} returns"]) for n, p in policies.items() if n != "champion"}
+        front = tuple(points[f"front {i}"] for i in range(len(points) - ("best" in points)))
+        share, champion = float(arrays["share"][0]), policies.get("champion")
+        return State(generation, arrays["scales"], contenders, held, share, points.get("best"), front, champion, solved)
+
+    def _frame(self, scales: Floats) -> Frame:
+        return Frame(self.problem.task, make_terms(self.problem.task, self.problem.settings.products), scales)
 
     def _first_contenders(self, state: State, engine: Engine[Arena]) -> State:
-        problem, settings = self.problem, self.problem.settings
+        problem = self.problem
         order = ScaleOrder(problem.recipe, problem.task, root(problem.seed, Stream.SCALING, 0))
         (observations,) = run_orders(engine, observe, [order], problem.task.env)
-        values = term_values(observations, make_terms(problem.task, settings.products))
-        state = state._replace(scales=1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3))
-        contenders = []
-        for number in range(settings.contenders):
-            n_leaves = min(_STRUCTURES[number % len(_STRUCTURES)], self._most_laws())
-            shape = self._shape(Contender(number, n_leaves, cma.begin(np.zeros(1), 1.0)), state)
-            sigma = settings.law_sigma / np.sqrt(len(shape.terms) + 1)
-            contenders.append(Contender(number, n_leaves, cma.begin(np.zeros(shape.n_constants), float(sigma))))
-        return state._replace(contenders=tuple(contenders))
+        values = term_values(observations, make_terms(problem.task, problem.settings.products))
+        scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
+        contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
+        return state._replace(scales=scales, contenders=contenders)
 
-    def _most_laws(self) -> int:
-        """Of the largest contender; a law between two choices is a condition, and has two leaves."""
-        settings, task = self.problem.settings, self.problem.task
-        leaves_each = 2 if task.action == "discrete" and len(task.action_names) == 2 else 1
-        most = settings.max_laws if settings.max_leaves is None else settings.max_leaves // leaves_each
-        return max(1, min(settings.max_laws, most))
-
-    def _shape(self, contender: Contender, state: State) -> Shape:
-        terms = make_terms(self.problem.task, self.problem.settings.products)
-        return Shape(self.problem.task, contender.n_leaves, terms, state.scales)
-
-    def _ask(self, contender: Contender, state: State) -> Floats:
-        n = self.problem.settings.offspring or cma.offspring_for(len(contender.distribution.mean))
-        key = root(self.problem.seed, Stream.SAMPLING, state.generation)
-        return cma.ask(contender.distribution, n, Key(fold_all(key, np.array([contender.number]))[0]))
+    def _tune(self, state: State, engine: Engine[Arena]) -> tuple[State, list[Tree], Floats, Cost]:
+        """One generation of each contender: the best tree of each, and the scores of all trees (n,)."""
+        problem = self.problem
+        key = root(problem.seed, Stream.SAMPLING, state.generation)
+        asked = []
+        for contender in state.contenders:
+            own = Key(fold_all(key, np.array([contender.number]))[0])
+            asked.append(contender.ask(problem.settings.offspring, own))
+        trees = [c.shape.tree(row) for c, rows in zip(state.contenders, asked, strict=True) for row in rows]
+        seeds = fresh_seeds(problem, Stream.TUNING, state.generation, problem.settings.law_episodes)
+        played = play_all(trees, seeds, problem.task.env, engine)
+        scores = self._scores(played)
+        told, best, at = [], [], 0
+        for contender, rows in zip(state.contenders, asked, strict=True):
+            mine = scores[at : at + len(rows)]
+            told.append(contender.tell(rows, mine))
+            best.append(trees[at + int(np.argmax(mine))])
+            at += len(rows)
+        return state._replace(contenders=tuple(told)), best, scores, Cost(played.returns.size, played.steps)
 
     def _scores(self, played: Played) -> Floats:
         """What is tuned for: the mean return, without what is earned by merely being alive."""
@@ -201,32 +219,61 @@ class Laws(NamedTuple):
             )
         return np.where(finite, scores, scores[finite].min() - 1.0)
 
-    def _judge(
-        self, state: State, best: list[Tree], engine: Engine[Arena]
-    ) -> tuple[tuple[Contender, ...], Crown, Cost]:
-        """Race and halve, if it is time: the contenders that stay, and the crown."""
-        done, settings = state.generation + 1, self.problem.settings
-        halves = done in _halvings(settings)
-        if not halves and done % _CHALLENGE_EVERY and done < settings.generations:
-            return state.contenders, state.crown, Cost()
-        means = [self._shape(c, state).tree(c.distribution.mean) for c in state.contenders]
+    def _race(self, state: State, best: list[Tree], engine: Engine[Arena]) -> tuple[State, Floats, Cost]:
+        """Race for the crown; also the returns of each contender on the first starts, (n, validation_episodes)."""
+        means = [c.shape.tree(c.distribution.mean) for c in state.contenders]
         challengers = [self._policy(tree, state) for tree in [*means, *best]]
-        crown, scores, cost = challenge(state.crown, challengers, self.problem, engine)
-        contenders = state.contenders
-        if halves:
-            both = np.maximum(scores[: len(means)], scores[len(means) :])
-            order = np.argsort(-both, kind="stable")[: (len(contenders) + 1) // 2]
-            contenders = tuple(contenders[i] for i in sorted(order.tolist()))
-        return contenders, crown, cost
+        champion, opening, cost = challenge(state.best, challengers, self.problem, engine)
+        both = opening.reshape(2, len(means), -1)
+        better = both.mean(axis=2).argmax(axis=0)
+        return state._replace(best=champion), both[better, np.arange(len(means))], cost
+
+    def _shrink(self, state: State, best: list[Tree], engine: Engine[Arena]) -> tuple[State, Cost, Cost]:
+        """Put the contender on the front, and leave out what it misses least; costs of training and of validation."""
+        problem, contender = self.problem, state.contenders[0]
+        point, spent = self._point(state, contender, best[0], engine)
+        front = with_point(state.front, point)
+        if state.best is not None:
+            crowned, more = play_on(state.best, self._front_seeds(), problem, engine)
+            front = with_point(front, crowned.cut(len(point.returns)))
+            spent = spent.plus(more.episodes, more.steps)
+        lost, error = gain(point, front[-1])
+        holds = lost <= max(_HOLDS * abs(front[-1].score), 2 * error)
+        if holds or state.held is None:
+            state = state._replace(held=contender)
+        else:
+            state = state._replace(share=state.share / 2)
+            contender = state.held or contender
+        state = state._replace(front=front)
+        if state.generation + 1 == problem.settings.generations or contender.shape.size == 1:
+            return state._replace(contenders=(contender,)), Cost(), spent
+        mean, n = contender.distribution.mean, contender.shape.size
+        trees = [contender.shape.tree(np.where(np.arange(n) == place, 0.0, mean)) for place in range(n)]
+        seeds = fresh_seeds(problem, Stream.SHRINKING, state.generation, problem.settings.validation_episodes)
+        played = play_all(trees, seeds, problem.task.env, engine)
+        smaller = leave_out(contender, played.returns.mean(axis=1), state.share)
+        return state._replace(contenders=(smaller,)), Cost(played.returns.size, played.steps), spent
+
+    def _point(self, state: State, contender: Contender, best: Tree, engine: Engine[Arena]) -> tuple[Point, Cost]:
+        """What a contender has come to, its mean or its best, after both have played as much as all on the front."""
+        trees = [simplify(contender.shape.tree(contender.distribution.mean)), simplify(best)]
+        played = play_all(trees, self._front_seeds(), self.problem.task.env, engine)
+        better = int(played.returns.mean(axis=1).argmax())
+        point = Point(self._policy(trees[better], state), played.returns[better])
+        return point, Cost(played.returns.size, played.steps)
+
+    def _front_seeds(self) -> Seeds:
+        n = _FRONT_EPISODES * self.problem.settings.validation_episodes
+        return fresh_seeds(self.problem, Stream.VALIDATION, 0, n)
+
+    def _crown(self, state: State) -> State:
+        """Let the smallest policy that is as good as the best be the champion."""
+        if state.best is None:
+            return state
+        chosen = choose(state.front, self.problem.settings.prefer_small) if state.front else state.best
+        return state._replace(champion=chosen.policy.scored(validation_score=chosen.score))
 
     def _policy(self, tree: Tree, state: State) -> Policy:
         problem = self.problem
         origin = Origin(method=problem.method, seed=problem.seed, generation=state.generation, sirl=__version__)
         return Policy(problem.task, simplify(tree), origin)
-
-
-def _halvings(settings: Settings) -> list[int]:
-    """After which generations the worse half leaves: every round costs about as many episodes as the others."""
-    rounds = 1 + max(0, settings.contenders - 1).bit_length()
-    unit = settings.generations / (2**rounds - 1)
-    return [max(1, round(unit * (2**r - 1))) for r in range(1, rounds)]

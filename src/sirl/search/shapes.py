@@ -1,17 +1,19 @@
-"""Shapes of small trees whose constants are tuned: from one row of numbers to a tree, and the room that it takes.
+"""Shapes of small trees whose constants are tuned: from one row of numbers to a tree, and how a shape changes.
 
-A row of numbers is written for features and terms that have been scaled to about one, and for outputs from -1 to 1; the
-tree has it folded back, to a few digits, so that what is printed is what plays.
+A full row is written for features and terms that have been scaled to about one, and for outputs from -1 to 1; the tree
+has it folded back, to a few digits, so that what is printed is what plays. A shape says which numbers of a full row
+there are (the others are zero): terms join in or are left out, and a leaf is split in two, without a change of what
+the tree does.
 """
 
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from sirl.arrays import Floats, Ints, Nodes
+from sirl.arrays import Flags, Floats, Ints, Nodes
 from sirl.config import Settings
 from sirl.errors import SirlError
 from sirl.model.laws import ONE, LawLeaves, ScoreLeaves
@@ -20,68 +22,110 @@ from sirl.model.menu import make_menu
 from sirl.model.task import Task
 from sirl.model.tree import Tree
 
-DIGITS = 4
+_Row = TypeVar("_Row", Floats, Ints)
+
+DIGITS = 3
 """Of a printed constant."""
+
+
+class Frame(NamedTuple):
+    """What all shapes of a run share."""
+
+    task: Task
+    terms: Ints
+    """(n_terms, 2): what laws may weigh (see `sirl.model.laws`), features alone before products."""
+    scales: Floats
+    """(n_terms,): of each term, about one over its size."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Sums in a leaf: one for each component of a Box action.
+
+        Of a Discrete one, one for each choice but the first, whose score is 0: only differences matter. A law between
+        two choices is a condition, if it has no products: its leaves are a choice each, and add up nothing.
+        """
+        n = len(self.task.action_names)
+        if self.task.action == "box":
+            return n
+        return 0 if n == 2 and len(self.terms) == self.task.n_features else n - 1
 
 
 class Shape(NamedTuple):
     """What all trees of a contender share."""
 
-    task: Task
-    n_leaves: int
-    terms: Ints
-    """(n_terms, 2): what laws weigh (see `sirl.model.laws`)."""
-    scales: Floats
-    """(n_terms,): of each term, about one over its size; the first are those of the features."""
+    frame: Frame
+    children: Nodes
+    """(n_splits, 2): of its splits, in pre-order."""
+    free: Flags
+    """(n_constants,): which numbers of a full row there are: first those of the splits, then those of the leaves."""
 
     @property
-    def is_split(self) -> bool:
-        """A law between two choices is a condition: its leaves are a choice each."""
-        return self.task.action == "discrete" and len(self.task.action_names) == 2 and not self.has_products
+    def n_leaves(self) -> int:
+        """Leaves of its trees."""
+        return len(self.children) + 1
 
     @property
-    def has_products(self) -> bool:
-        """Whether laws weigh more than features, which conditions can't."""
-        return len(self.terms) > self.task.n_features
-
-    @property
-    def n_constants(self) -> int:
-        """Numbers in a row: a split weighs all features, a law all terms, and each has a constant."""
-        n_outputs = 1 if self.is_split else len(self.task.action_names)
-        return (self.n_leaves - 1) * (self.task.n_features + 1) + self.n_leaves * n_outputs * (len(self.terms) + 1)
+    def size(self) -> int:
+        """Numbers that are tuned."""
+        return int(self.free.sum())
 
     def tree(self, row: Floats) -> Tree:
-        """The tree that a row of numbers (n_constants,) stands for."""
-        task, n_features = self.task, self.task.n_features
-        n_splits = 2 * self.n_leaves - 1 if self.is_split else self.n_leaves - 1
-        splits = row[: n_splits * (n_features + 1)].reshape(n_splits, n_features + 1)
-        if self.is_split:
-            return self._tree_of_choices(splits)
-        laws = row[splits.size :].reshape(self.n_leaves, len(task.action_names), len(self.terms) + 1)
-        half, middle = _outputs(task)
-        weights, constants = laws[..., :-1] * self.scales * half[:, None], middle + half * laws[..., -1]
-        kind = LawLeaves if task.action == "box" else ScoreLeaves
-        terms = np.repeat(self.terms[None], self.n_leaves, axis=0)
+        """The tree that numbers (size,) stand for."""
+        frame, full = self.frame, np.zeros(len(self.free))
+        full[self.free] = row
+        splits, laws = _parts(full, frame, self.n_leaves)
+        n_features = frame.task.n_features
         return Tree(
-            few_digits(splits[:, :-1] * self.scales[:n_features]),
+            few_digits(splits[:, :-1] * frame.scales[:n_features]),
             few_digits(-splits[:, -1]),
-            _balanced(self.n_leaves),
-            kind(terms, few_digits(weights), few_digits(constants), task),
+            self.children,
+            _make_leaves(frame, self.children, laws),
         )
 
-    def _tree_of_choices(self, splits: Floats) -> Tree:
-        """Conditions (n_splits, n_features + 1) with a choice in each of their leaves."""
-        menu = make_menu(self.task, Settings())
-        children = _balanced(len(splits) + 1)
-        first = (children < 0) & (np.arange(2) == 0)
-        choices = np.ones(len(splits) + 1)
-        choices[~children[first]] = 0.0
-        return Tree(
-            few_digits(splits[:, :-1] * self.scales[: self.task.n_features]),
-            few_digits(-splits[:, -1]),
-            children,
-            FixedLeaves(choices + self.task.action_low[0], menu),
-        )
+    def fits(self) -> bool:
+        """Whether its arrays are of one size, and its splits a tree."""
+        n_splits = (self.n_leaves - 1) * (self.frame.task.n_features + 1)
+        n_laws = self.n_leaves * self.frame.n_outputs * (len(self.frame.terms) + 1)
+        nodes = sorted(self.children.ravel().tolist())
+        all_but_root = [n for n in range(-self.n_leaves, self.n_leaves - 1) if n != 0] if nodes else []
+        return self.free.shape == (n_splits + n_laws,) and nodes == all_but_root
+
+    def without(self, places: Ints) -> tuple[Shape, Ints]:
+        """The shape that leaves out some of its numbers, and the places of those that stay, (size,)."""
+        kept = np.delete(np.arange(self.size), places)
+        free = np.zeros_like(self.free)
+        free[np.flatnonzero(self.free)[kept]] = True
+        return self._replace(free=free), kept
+
+    def split(self, leaf: int, row: Floats) -> tuple[Shape, Floats, Ints]:
+        """The shape with a leaf split in two, and the row that does there what ``row`` (size,) does here.
+
+        Returns:
+            The shape, its row (size,), and for each number of it the place in ``row`` that it comes from, -1 if new.
+        """
+        frame, width = self.frame, self.frame.task.n_features + 1
+        children, old_splits, old_leaves = _with_split(self.children, leaf)
+        places = np.full(len(self.free), -1)
+        places[self.free] = np.arange(self.size)
+        splits, laws = _parts(places, frame, self.n_leaves)
+        new = np.array(old_splits) == -1
+        splits = np.vstack([splits, np.full((1, width), -1)])  # at place -1: what is new
+        source = np.concatenate([splits[old_splits].ravel(), laws[old_leaves].ravel()])
+        free = source >= 0
+        free[: new.size * width] |= np.repeat(new, width)
+        values = np.where(source >= 0, row[source], 0.0)
+        if frame.n_outputs == 0:  # the new condition must come to the choice that the leaf was
+            holds = bool((self.children[:, 0] == ~leaf).any())
+            values[np.flatnonzero(new)[0] * width + width - 1] = -1.0 if holds else 1.0
+        return Shape(frame, children, free), values[free], source[free]
+
+
+def first_shape(frame: Frame, n_leaves: int) -> Shape:
+    """A tree as flat as can be, with the features alone in its laws."""
+    children = _balanced(n_leaves)
+    per_law = np.append(frame.terms[:, 1] == ONE, True)
+    free = [np.ones(len(children) * (frame.task.n_features + 1), dtype=bool), *[per_law] * (n_leaves * frame.n_outputs)]
+    return Shape(frame, children, np.concatenate(free))
 
 
 def make_terms(task: Task, products: bool) -> Ints:
@@ -109,13 +153,30 @@ def few_digits(values: Floats, digits: int = DIGITS) -> Floats:
     )
 
 
-def _outputs(task: Task) -> tuple[Floats, Floats]:
-    """Half the range of each output, and its middle; scores have neither."""
+def _parts(full: _Row, frame: Frame, n_leaves: int) -> tuple[_Row, _Row]:
+    """A full row as splits (n_splits, n_features + 1) and laws (n_leaves, n_outputs, n_terms + 1)."""
+    n_features = frame.task.n_features
+    n_splits = (n_leaves - 1) * (n_features + 1)
+    laws = full[n_splits:].reshape(n_leaves, frame.n_outputs, len(frame.terms) + 1)
+    return full[:n_splits].reshape(n_leaves - 1, n_features + 1), laws
+
+
+def _make_leaves(frame: Frame, children: Nodes, laws: Floats) -> FixedLeaves | LawLeaves | ScoreLeaves:
+    task = frame.task
+    if frame.n_outputs == 0:  # a choice each: the first where the condition above holds, else the second
+        choices = np.ones(len(children) + 1)
+        choices[~children[(children < 0) & (np.arange(2) == 0)]] = 0.0
+        return FixedLeaves(choices + task.action_low[0], make_menu(task, Settings()))
+    weights, constants = laws[..., :-1] * frame.scales, laws[..., -1]
     if task.action == "discrete":
-        n = len(task.action_names)
-        return np.ones(n), np.zeros(n)
-    low, high = np.array(task.action_low), np.array(task.action_high)
-    return (high - low) / 2, (high + low) / 2
+        weights, constants = np.pad(weights, ((0, 0), (1, 0), (0, 0))), np.pad(constants, ((0, 0), (1, 0)))
+    else:  # from -1 to 1 becomes the range of each output
+        low, high = np.array(task.action_low), np.array(task.action_high)
+        weights, constants = weights * ((high - low) / 2)[:, None], (high + low) / 2 + (high - low) / 2 * constants
+    used = weights.any(axis=(0, 1))
+    kind = LawLeaves if task.action == "box" else ScoreLeaves
+    terms = np.repeat(frame.terms[None, used], len(laws), axis=0)
+    return kind(terms, few_digits(weights[..., used]), few_digits(constants), task)
 
 
 def _balanced(n_leaves: int) -> Nodes:
@@ -132,3 +193,27 @@ def _balanced(n_leaves: int) -> Nodes:
 
     grow(0, n_leaves)
     return np.array(children, dtype=np.int32).reshape(-1, 2)
+
+
+def _with_split(children: Nodes, leaf: int) -> tuple[Nodes, list[int], list[int]]:
+    """Splits (n, 2) with one more in place of a leaf, in pre-order; the old number of each split (-1: new) and leaf."""
+    found: list[list[int]] = []
+    old_splits: list[int] = []
+    old_leaves: list[int] = []
+
+    def copy(node: int) -> int:
+        if node < 0 and node != ~leaf:
+            old_leaves.append(~node)
+            return ~(len(old_leaves) - 1)
+        place = len(found)
+        found.append([0, 0])
+        old_splits.append(node if node >= 0 else -1)
+        if node >= 0:
+            found[place] = [copy(int(child)) for child in children[node]]
+        else:
+            old_leaves.extend([leaf, leaf])
+            found[place] = [~(len(old_leaves) - 2), ~(len(old_leaves) - 1)]
+        return place
+
+    copy(0 if len(children) else ~0)
+    return np.array(found, dtype=np.int32).reshape(-1, 2), old_splits, old_leaves

@@ -1,0 +1,87 @@
+"""The zoo: from runs of several seeds (experiments/goals.py) the best policy of a task, and its card.
+
+python experiments/zoo.py add runs/laws            # every task that has finished runs there
+python experiments/zoo.py table                    # the table of docs/results.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from sirl.model.policy import load
+from sirl.model.text import draw_tree
+from sirl.runs.campaign import read_finished
+from sirl.runs.directory import read_config
+from sirl.runs.evaluation import evaluate
+from sirl.search.front import n_numbers
+from sirl.zoo import Card, cards
+
+ZOO = Path(__file__).parent.parent / "src" / "sirl" / "zoo"
+
+
+def add(runs: Path, episodes: int) -> None:
+    """Put the best of each task's runs into the zoo, if it is better than what is there."""
+    known = cards()
+    for env in sorted({read_config(path.parent).env for path in runs.glob("*/score.json")}):
+        finished = sorted(path.parent for path in runs.glob(f"{env}-*/score.json"))
+        results = [read_finished(path) for path in finished]
+        best = max(range(len(results)), key=lambda i: results[i].champion.origin.validation_score or 0.0)
+        policy, history = results[best].champion, results[best].history
+        score = evaluate(policy, env, episodes=episodes)
+        name = env.split("-v")[0]
+        if name in known and known[name].score >= score.mean:
+            continue
+        config = read_config(finished[best])
+        words = ["sirl", "train", env, "--seed", str(config.seed)]
+        words += ["--simulator", "envpool"] if config.simulator == "envpool" else []
+        known[name] = Card(
+            env=env,
+            score=score.mean,
+            std=score.std,
+            episodes=episodes,
+            size=n_numbers(policy.tree),
+            leaves=policy.tree.n_leaves,
+            trained_episodes=sum(r.episodes for r in history),
+            trained_steps=sum(r.steps for r in history),
+            seconds=round(sum(r.seconds for r in history), 1),
+            seeds=[result.score.mean for result in results],
+            command=shlex.join(words),
+        )
+        policy.save(ZOO / f"{name}.json")
+        (ZOO / "cards.json").write_bytes(msgspec.json.format(msgspec.json.encode(known), indent=1) + b"\n")
+        print(f"zoo:{name}  {score.mean:.2f} ± {score.std:.2f}")
+
+
+def table() -> None:
+    """Print the cards, and each law written out."""
+    print("| policy | score on unseen episodes | numbers | leaves | episodes of training | steps | command |")
+    print("|---|---|---|---|---|---|---|")
+    for name, card in sorted(cards().items()):
+        print(
+            f"| `zoo:{name}` | {card.score:.2f} ± {card.std:.2f} ({card.episodes:,}) | {card.size} | {card.leaves} "
+            f"| {card.trained_episodes:,} | {card.trained_steps:,} | `{card.command}` |"
+        )
+    for name in sorted(cards()):
+        policy = load(f"zoo:{name}")
+        print(f"\n`zoo:{name}`\n\n```\n{draw_tree(policy.tree, policy.task, 110)}\n```")
+
+
+def main() -> None:
+    """Parse and call."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("add", "table"))
+    parser.add_argument("runs", type=Path, nargs="?", default=Path("runs/laws"))
+    parser.add_argument("--episodes", type=int, default=1000)
+    options = parser.parse_args()
+    if options.what == "add":
+        add(options.runs, options.episodes)
+    else:
+        table()
+
+
+if __name__ == "__main__":
+    main()
