@@ -23,8 +23,7 @@ import tomli_w
 from sirl.config import Method, Settings
 from sirl.errors import SirlError, WriteFailure
 from sirl.files import append, make_directory, open_to_append, read_plain, set_aside, write_atomically
-from sirl.model.policy import Policy
-from sirl.model.policy_file import is_sealed
+from sirl.model.policy import Policy, is_edited
 from sirl.options import Backend
 from sirl.search.front import Front
 from sirl.search.records import Record
@@ -98,7 +97,7 @@ class RunDirectory:
         self.score = path / "score.json"
         self.log = path / "log.txt"
         self.checkpoints = path / "checkpoints"
-        self._unlock: Callable[[], object] = _nothing
+        self._unlock: Callable[[], object] = lambda: None
 
     @staticmethod
     def create(path: str | os.PathLike[str], config: Config, start: Policy | None = None) -> RunDirectory:
@@ -173,7 +172,7 @@ class RunDirectory:
 
     def edited(self) -> list[Path]:
         """The champions that a person has changed."""
-        return [path for path in (self.champion, self.trained) if _is_edited(_content(path))]
+        return [path for path in (self.champion, self.trained) if is_edited(path)]
 
     def crown(self, policy: Policy) -> None:
         """Keep a new champion."""
@@ -252,10 +251,6 @@ def fresh_path(base: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _nothing() -> None:
-    pass
-
-
 def _let_go(lock: IO[bytes]) -> None:
     with suppress(OSError):  # it is gone even if the system complains
         lock.close()
@@ -269,14 +264,6 @@ def _content(path: Path) -> bytes | None:
         return None
     except OSError:
         return b"?"  # whatever it is, it is not ours
-
-
-def _is_edited(model: bytes | None) -> bool:
-    """Whether a model file is readable, and a person has changed it."""
-    try:
-        return model is not None and bool(Policy.from_json(model).origin.changed or not is_sealed(model))
-    except SirlError:
-        return False
 
 
 def _is_earlier(model: bytes, champion: Policy | None) -> bool:
