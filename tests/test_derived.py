@@ -387,7 +387,7 @@ LEAN = ["lean = theta**2 - 0.5*theta*omega", "twice = 2*lean - x", "ratio = x/(1
         ("push = lean", "-1 < theta < 1 and -1 < omega < 1", "push > 1.4", "fails"),
         ("push = lean - twice*0.5", "-1 < x < 1", "push > 0.6", "holds"),  # half of x: curves cancel
         ("push = lean*ratio", "-1 < theta < 1 and -1 < omega < 1 and -1 < x < 1", "push > 1.7", "holds"),
-        ("push = lean*ratio", "-1 < theta < 1 and -1 < omega < 1 and 0 < x < 1 and -1 < v < 1", "push > 1.2", "fails"),
+        ("push = lean*ratio", "-1 < theta < 1 and -1 < omega < 1 and 0 < x < 1 and -1 < v < 1", "push > 0.5", "fails"),
         ("push = twice*twice", "", "push < 0", "holds"),
         ("push = ratio*v", "-1 < x < 1 and -3 < v < 3", "push > 0.8", "holds"),  # x/2 at most, at v = 1
         ("push = ratio*v", "-1 < x < 1 and -3 < v < 3", "push > 0.45", "fails"),
