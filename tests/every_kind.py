@@ -25,7 +25,7 @@ _TEXTS = {
     "  fire main engine = -2*v_y - 0.25*p_y*p_y\n  fire right engine = -0.5*theta",
     "derived law": "if lean + 0.5*x < 0.25\n  push = 9.1*x + 34.26*lean - 2.5*x*lean + 0.3*swing*lean\nelse\n"
     "  push = 2*swing + 0.1*lean*lean",
-    "derived scores": "if fall < -0.5\n  largest of\n    coast = 0.1\n    fire left engine = 0.5*theta*fall\n"
+    "derived scores": "if fall + 0.5*p_y < -0.5\n  largest of\n    coast = 0.1\n    fire left engine = 0.5*theta*fall\n"
     "    fire main engine = -2*fall - 0.25*fall*fall\n    fire right engine = -0.5*theta\nelse\n  coast",
 }  # fmt: skip
 _DERIVED = {
