@@ -305,7 +305,7 @@ def test_features_too_large_to_be_squared_are_no_error_even_if_numpy_raises(prod
     space = spaces.Box(-1e300, 1e300, (2,), np.float64)
 
     def far(env):
-        return np.array([1e300, -1e300]), 1.0, False, env.steps == 10, {}
+        return np.array([1e300, -1e300]), float(env.last_action), False, env.steps == 10, {}
 
     with np.errstate(all="raise"):
         run = sirl.train(lambda: Tiny(space, behave=far), **SMALL | {"products": products, "generations": 2})
