@@ -12,6 +12,7 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, Tiny
 from sirl.errors import SirlError
+from sirl.experiments.gallery import draw_runs
 from sirl.learning.forest import pack
 from sirl.model.formula import compute
 from sirl.model.laws import LawLeaves, ScoreLeaves
@@ -250,6 +251,7 @@ def test_a_run_keeps_its_front(tmp_path):
     assert rows == sorted(rows, key=lambda row: (row["size"], row["score"]))
     for row, point in zip(rows, run.state.front, strict=True):
         assert sirl.load(tmp_path / "run" / row["model"]).to_json() == point.policy.to_json()
+    assert "fronts" in draw_runs([str(tmp_path / "run")])
 
 
 @pytest.mark.parametrize("model", ["paper:LunarLander", "paper:Hopper", "conditions"])
