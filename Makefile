@@ -22,6 +22,8 @@ test: lint types chromium
 
 results: $(VENV)/.installed-test
 	$(BIN)/sirl reproduce --report --out results --page docs/results.md
+	$(BIN)/sirl sweep voting --report --scale 0.15 --out results/sweep-voting --page docs/results.md
+	$(BIN)/sirl sweep budget --report --scale 0.15 --out results/sweep-budget --page docs/results.md
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/run.py --out runs/bench

@@ -12,7 +12,9 @@ import pytest
 import sirl
 from conftest import TINY
 from sirl.errors import SirlError
+from sirl.experiments import pages
 from sirl.experiments.compare import compare_models
+from sirl.experiments.statistics import compare
 from sirl.experiments.sweep import STUDIES, study
 from sirl.presets import preset_settings
 from sirl.runs.history import History
@@ -34,7 +36,7 @@ def runs(tmp_path_factory):
 def test_policies_play_the_same_episodes_and_are_compared_over_them(runs):
     models = [str(runs / "eldt" / "0"), str(runs / "sirl-lb" / "1")]
     found = compare_models(models, episodes=12, workers=1)
-    assert (found.task, found.unit, list(found.samples)) == ("CartPole-v1", "episodes", ["0", "1"])
+    assert (found.task, found.unit, list(found.samples)) == ("CartPole-v1", "episodes", ["eldt/0", "sirl-lb/1"])
     for model, sample in zip(models, found.samples.values(), strict=True):
         expected = sirl.evaluate(sirl.load(model), episodes=12, workers=1, max_steps=30)
         np.testing.assert_array_equal(sample, expected.returns)
@@ -66,9 +68,9 @@ def test_what_is_printed(sirl_command):
 def test_pairs_are_printed_with_marks(runs, sirl_command):
     out = sirl_command("compare", runs / "eldt" / "0", runs / "eldt" / "1", "--episodes", 20, "--workers", 1).out
     assert "One-way ANOVA: F = " in out or "no sample varies" in out.lower()
-    assert "\n1 − 0  " in out
+    assert "\neldt/1 − eldt/0  " in out
     one = sirl_command("compare", runs / "eldt" / "0", runs / "eldt" / "1", "--episodes", 1, "--workers", 1).out
-    assert "Tests need two scores or more of each, and 0, 1 have one." in " ".join(one.split())
+    assert "Tests need two scores or more of each, and eldt/0, eldt/1 have one." in " ".join(one.split())
 
 
 def test_what_can_not_be_compared(runs, tmp_path, refusal):
@@ -85,10 +87,11 @@ def test_what_can_not_be_compared(runs, tmp_path, refusal):
 
 def test_figures_of_runs(runs, sirl_command):
     code, out, _ = sirl_command("plot", runs / "eldt", runs / "sirl-lb", "--out", "figures")
-    assert (code, out.split()) == (0, ["figures/curves.svg", "figures/curves.png"])  # nobody has scored them
+    drawn = [f"figures/{name}.{kind}" for name in ("curves", "instruments") for kind in ("svg", "png")]
+    assert (code, out.split()) == (0, drawn)  # nobody has scored them
     sirl.Training.resume(runs / "eldt" / "0", workers=1).score(2)
     out = sirl_command("plot", runs / "eldt" / "0", "--out", "figures").out
-    assert out.split()[2:] == ["figures/boxes.svg", "figures/boxes.png"]
+    assert out.split()[4:] == ["figures/boxes.svg", "figures/boxes.png"]
 
 
 def test_what_has_no_curve(runs, refusal, tmp_path):
@@ -160,10 +163,39 @@ def test_a_study_from_training_to_statistics(sirl_command):
     assert "8 runs in 4 cells at scale 0.01 of the paper's size" in out
     assert " random vs majority " in out
     place = Path("runs/sweep-voting-Reacher-v4")
-    assert (place / "report.md").read_text().startswith("## Voting rules on Reacher-v4")
+    report = (place / "report.md").read_text()
+    assert report.startswith("## Voting rules on Reacher-v4")
+    assert "Champions validated on fresh episodes: ANOVA p " in report
     assert {path.name for path in (place / "figures").iterdir()} == {
         f"{name}.{kind}" for name in ("boxes", "curves") for kind in ("svg", "png")
     }
+
+    page = Path("page.md")
+    page.write_text("Before.\n<!-- sweep voting -->\n<!-- end of sweep voting -->\nAfter.\n")
+    again = ("sweep", "voting", "--env", "Reacher-v4", "--scale", 0.01, "--episodes", 2, "--report")
+    code, out, err = sirl_command(*again, "--page", page)
+    assert (code, err) == (0, "")
+    assert "saved in runs/sweep-voting-Reacher-v4/tables" in out, "nothing is trained, so nothing is announced"
+    shown = page.read_text()
+    assert "(runs/sweep-voting-Reacher-v4/figures/boxes.svg)" in shown
+    assert shown.startswith("Before.\n")
+    assert shown.endswith("\nAfter.\n")
+
+
+def test_a_study_that_is_not_there(refusal):
+    reason = refusal("sweep", "voting", "--scale", 0.5, "--report")
+    assert "has no finished run of this study with 100 unseen episodes yet" in reason
+
+
+def test_the_answer_of_a_study_names_the_pairs_that_differ(monkeypatch):
+    scores = {"calm": [1.0, 2.0, 3.0], "like": [2.0, 1.0, 3.0], "far": [11.0, 12.0, 13.0]}
+    monkeypatch.setattr(pages, "compare_cells", lambda *_: compare(scores))
+    answer = pages._answer([])
+    assert "ANOVA p <0.001; significant by Tukey's HSD: far above calm by 10.0 (p <0.001); far above like by" in answer
+    monkeypatch.setattr(pages, "compare_cells", lambda *_: compare({"one": [1.0, 2.0], "other": [1.0, 2.5]}))
+    assert pages._answer([]).count("significant by Tukey's HSD: no pair.") == 2
+    monkeypatch.setattr(pages, "compare_cells", lambda *_: compare({"one": [1.0]}))
+    assert "tests need two samples or more" in pages._answer([])
 
 
 def test_there_are_two_studies(refusal):

@@ -171,6 +171,29 @@ def test_other_scales_and_versions_are_not_mixed(copy):
         scales_in(copy)
 
 
+def test_what_was_left_half_written_is_done_again(copy, capsys):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    whole = {name: (run / name).read_bytes() for name in ("history.jsonl", "unseen.json")}
+    for name, content in whole.items():
+        (run / name).write_bytes(content[: len(content) // 2])
+        assert cli.main([*SMALL, "--runs", "2", "--out", str(copy)]) == 0
+        assert "to do: 1 run" in capsys.readouterr().out
+        assert {name: (run / name).read_bytes() for name in whole} == whole
+
+
+def test_a_run_that_failed_is_named_in_a_report_too(copy, capsys):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    shutil.rmtree(run)
+    run.parent.joinpath("1").write_text("no directory")
+    assert cli.main([*SMALL, "--runs", "2", "--out", str(copy)]) == 1
+    assert "Reacher-v4/eldt/1: " in capsys.readouterr().err
+    run.unlink()
+    run.mkdir()
+    (run / "failed.txt").write_text("the pole broke")
+    assert cli.main([*SMALL, "--runs", "2", "--out", str(copy), "--report"]) == 0
+    assert "eldt/1: the pole broke" in capsys.readouterr().err
+
+
 def test_a_damaged_result_is_named(copy):
     (copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1" / "unseen.json").write_text("{")
     with pytest.raises(SirlError, match=r"unseen.json can't be read .* remove it"):

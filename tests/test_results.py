@@ -1,36 +1,49 @@
-"""What docs/results.md shows of the paper's experiments is what the committed runs say."""
+"""What docs/results.md shows of the paper's experiments and of the studies is what the committed runs say."""
 
 from pathlib import Path
 
 import pytest
 
-from sirl.experiments.pages import page_text, reproduction
+from sirl.experiments.cells import Plan, scales_in
+from sirl.experiments.pages import page_text, reproduction, study_report
 from sirl.experiments.reproduce import EPISODES
+from sirl.experiments.sweep import STUDIES, study
 from sirl.experiments.writing import spliced, table_files
 
 HOME = Path(__file__).parents[1]
 RESULTS, PAGE = HOME / "results", HOME / "docs" / "results.md"
+STALE = "run `make results`"
 
 
-@pytest.fixture(scope="module")
-def report():
-    if not list(RESULTS.glob("scale-*")):
+@pytest.fixture(scope="module", params=["reproduce", *(f"sweep {name}" for name in STUDIES)])
+def experiment(request):
+    """The mark of an experiment on the page, its directory, and its report from the committed runs."""
+    sweep, _, name = request.param.partition(" ")
+    out = RESULTS / f"{sweep}-{name}" if name else RESULTS
+    if not out.is_dir() or not scales_in(out):
         pytest.skip("no runs are committed")
-    return reproduction(RESULTS, EPISODES)
+    if not name:
+        return request.param, out, reproduction(out, EPISODES)
+    (scale,) = scales_in(out)
+    (task,) = [path.name for path in (out / f"scale-{scale:g}").iterdir()]
+    asked = study(name, task)
+    return request.param, out, study_report(asked, Plan(out, scale, asked.cells, range(1), EPISODES))
 
 
-def test_the_page_agrees_with_the_runs(report):
+def test_the_page_agrees_with_the_runs(experiment):
+    mark, out, report = experiment
     text = PAGE.read_text(encoding="utf-8")
-    assert spliced(text, page_text(report, "../results/figures"), "reproduce", "results.md") == text, (
-        "run `make results`"
-    )
+    figures = f"../{out.relative_to(HOME)}/figures"
+    assert spliced(text, page_text(report, figures), mark, "results.md") == text, STALE
 
 
-def test_the_tables_agree_with_the_runs(report):
+def test_the_tables_agree_with_the_runs(experiment):
+    _, out, report = experiment
     for name, content in table_files(report.tables, report.rows).items():
-        assert (RESULTS / "tables" / name).read_text(encoding="utf-8") == content, "run `make results`"
+        assert (out / "tables" / name).read_text(encoding="utf-8") == content, STALE
 
 
-def test_every_figure_is_there(report):
+def test_every_figure_is_there(experiment):
+    _, out, report = experiment
     for name in report.figures:
-        assert (RESULTS / "figures" / f"{name}.svg").exists(), "run `make results`"
+        assert (out / "figures" / f"{name}.svg").exists(), STALE

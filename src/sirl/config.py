@@ -26,6 +26,7 @@ def _setting(section: str, text: str, **bounds: float) -> Meta:
 
 _EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
 _ACTIONS, _CHAMPION, _EPISODES, _LAWS = "Actions", "Champion", "Episodes", "Laws (methods laws and linear)"
+_INSTRUMENTS = "Instruments"
 _BIG = 10_000_000
 _FAR = 1e100
 """Sums and differences of numbers up to here are finite, over any run."""
@@ -173,6 +174,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     confirmation_episodes: Annotated[
         int, _setting(_CHAMPION, "further fresh episodes that a stop must also hold on", ge=1, le=_BIG)
     ] = 100
+
+    instruments_every: Annotated[
+        int,
+        _setting(
+            _INSTRUMENTS,
+            "after every so many generations, learn and play again to see how repeatable scores are and what the "
+            "survivors are worth; 0: never",
+            ge=0,
+            le=_BIG,
+        ),
+    ] = 25
 
     max_steps: Annotated[
         MaxSteps,

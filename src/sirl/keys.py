@@ -49,6 +49,8 @@ class Stream(IntEnum):
     BOOTSTRAP = 17
     READING = 18
     SHRINKING = 19
+    REPEATS = 30
+    SURVIVORS = 31
 
 
 @part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sirl.cli.printing import count
@@ -38,21 +39,26 @@ def add_options(parser: Any, runs: int) -> None:
         "--engine", choices=("local", "ray"), default="local", help="where the runs are trained [local]"
     )
     parser.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster")
+    parser.add_argument("--report", action="store_true", help="train nothing: tables and figures of what is there")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the report between this page's marks, too")
 
 
 def fill_cells(plan: Plan, options: Namespace) -> list[str]:
-    """Say what it will cost, train what is missing, and say what failed."""
+    """Say what it will cost and train what is missing, unless only a report is asked for; say what failed."""
     from sirl.config import checked
-    from sirl.experiments.work import Place, fill
+    from sirl.experiments.work import Place, failures, fill
     from sirl.options import Workers
     from sirl.simulators.environments import usable_cores
 
     workers = checked("workers", options.workers, Workers) or usable_cores()
-    announce(plan, workers)
-    failures = fill(plan, Place(workers, options.engine, options.address), Teller())
-    for text in failures:
+    if options.report:
+        failed = failures(plan)
+    else:
+        announce(plan, workers)
+        failed = fill(plan, Place(workers, options.engine, options.address), Teller())
+    for text in failed:
         print(f"sirl: failed: {text}", file=sys.stderr)
-    return failures
+    return failed
 
 
 def announce(plan: Plan, workers: int) -> None:

@@ -42,9 +42,9 @@ def run(options: Namespace) -> int:
     with style():  # says at once if there is nothing to draw with
         failures = fill_cells(plan, options)
         report = study_report(asked, plan)
-        write_tables(out, report)
-        write_figures(out, draw_study(out, asked.title))
+        pages = write_tables(out, report, options.page, f"sweep {options.study}")
+        write_figures(out, draw_study(out, plan.scale))
     for table in report.tables[:2]:
         print(f"\n{plain(table)}", end="")
-    print(f"\nsaved in {out}/tables, {out}/figures and {out}/report.md")
-    return 1 if failures else 0
+    print(f"\nsaved in {out}/tables, {out}/figures and {', '.join(map(str, pages))}")
+    return 1 if failures and not options.report else 0

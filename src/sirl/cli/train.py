@@ -152,9 +152,11 @@ def _report(run: Training) -> None:
     _print_front(run)
     episodes = sum(r.episodes for r in history)
     checks = sum(r.validation.episodes for r in history)
+    looks = sum(r.instruments.cost.episodes for r in history)
+    more = f", {looks:,} more for instruments" if looks else ""
     print(
-        f"cost   {count(len(history), 'generation')}, {count(episodes, 'episode')} and {checks:,} more to choose "
-        f"the champion, {sum(r.steps for r in history):,} steps, {duration(sum(r.seconds for r in history))}"
+        f"cost   {count(len(history), 'generation')}, {count(episodes, 'episode')} and {checks:,} more to choose the "
+        f"champion{more}, {sum(r.steps for r in history):,} steps, {duration(sum(r.seconds for r in history))}"
     )
     if run.settings.stop_at is not None and not run.state.solved:
         print(f"note   no champion held {run.settings.stop_at:g} yet: raise --generations, or try another --seed")

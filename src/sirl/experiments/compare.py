@@ -139,7 +139,9 @@ def _contender(model: str, crowning: str) -> Contender:
     if is_built_in(model) or not path.is_dir():
         return Contender(model, [load(model)], [], False)
     if (path / "config.toml").exists() or (path / "champion.json").exists():
-        return Contender(path.name, [champion(path, crowning)], [path], False)
+        # The number of a run says nothing without whose it is.
+        label = "/".join(path.resolve().parts[-2:]) if path.name.isdecimal() else path.name
+        return Contender(label, [champion(path, crowning)], [path], False)
     runs = sorted((child for child in path.iterdir() if (child / "champion.json").exists()), key=_in_order)
     if not runs:
         raise SirlError(f"{path} holds no run with a champion: give a run directory, or a directory of runs.")

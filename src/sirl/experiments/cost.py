@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
+from sirl.errors import SirlError
 from sirl.experiments.cells import Cell, Plan
 from sirl.experiments.paper import OURS
-from sirl.experiments.results import is_finished
+from sirl.experiments.results import is_sound
 from sirl.files import read_plain
 from sirl.runs.directory import LARGEST_HISTORY, read_history
+from sirl.search.records import Record
 
 
 class Pace(NamedTuple):
@@ -50,7 +53,7 @@ def remaining(plan: Plan) -> Cost:
     for cell in plan.cells:
         settings = cell.settings(plan.scale)
         for run in plan.runs:
-            if is_finished(plan, cell, run):
+            if is_sound(plan, cell, run):
                 continue
             runs += 1
             if cell.method in OURS:
@@ -81,9 +84,17 @@ def _pace(plan: Plan, task: str) -> Pace | None:
     """As runs of this task went here, or else as they went when the table was measured."""
     cells = [cell for cell in plan.cells if cell.task == task]
     begun = [plan.directory(cell, run) for cell in cells for run in plan.runs if generations_done(plan, cell, run)]
-    records = [record for directory in begun for record in read_history(directory)]
+    records = [record for directory in begun for record in _readable(directory)]
     seconds, episodes = sum(r.seconds for r in records), sum(r.episodes for r in records)
     if seconds < 10:  # too short to tell, and mostly what it takes to start
         return PACES.get(task)
     steps = sum(r.steps for r in records)
     return Pace(steps / episodes, steps / seconds)
+
+
+def _readable(directory: Path) -> list[Record]:
+    """A run's history; nothing of one that was left half-written."""
+    try:
+        return read_history(directory)
+    except SirlError:
+        return []

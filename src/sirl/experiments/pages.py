@@ -10,8 +10,11 @@ from sirl.errors import SirlError
 from sirl.experiments import reproduce
 from sirl.experiments.cells import FULL, Plan, scales_in, shown_scale
 from sirl.experiments.paper import TASKS, published_row
+from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import (
+    HOW,
     Rows,
+    compare_cells,
     curves_rows,
     runs_rows,
     scale_sentence,
@@ -20,9 +23,10 @@ from sirl.experiments.report import (
     sizes_table,
 )
 from sirl.experiments.results import Filled, read_all
+from sirl.experiments.statistics import SIGNIFICANT
 from sirl.experiments.supplement import coefficient_rows, printed_rows, printed_table
 from sirl.experiments.sweep import Study
-from sirl.experiments.tables import Table, read_rows
+from sirl.experiments.tables import Table, number, probability, read_rows
 from sirl.experiments.writing import page, put, relative, save_figures, table_files, write_files
 from sirl.figures.drawing import Drawing
 from sirl.figures.plots import draw_boxes, draw_budgets, draw_coefficients, draw_curves
@@ -115,22 +119,46 @@ def study_report(study: Study, plan: Plan) -> Report:
     """What a study has found."""
     filled: Sequence[Filled] = read_all(plan)
     if not filled:
-        raise SirlError(f"{plan.root} has no finished run of this study yet: see what failed above.")
+        raise SirlError(
+            f"{plan.root} has no finished run of this study with {plan.episodes} unseen episodes yet: train some, or "
+            "give the --scale and --episodes that they have."
+        )
     at = shown_scale(plan.scale)
     figures = {"boxes": f"{study.title}: scores of the champions of all runs, at {at}."}
     figures["curves"] = f"{study.title}: by generation, mean, and 95 % interval from three runs on, at {at}."
     tables = [scores_table(filled), significance_table(filled), sizes_table(filled)]
-    heading = f"## {study.title}\n\n{study.question} {scale_sentence(filled)}"
+    heading = f"## {study.title}\n\n{study.question} {scale_sentence(filled)}\n\n{_answer(filled)}"
     return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures)
 
 
-def draw_study(out: Path, title: str) -> dict[str, Drawing]:
+def _answer(filled: Sequence[Filled]) -> str:
+    """Whether the cells of a study differ, in a sentence for each way to crown."""
+    said = []
+    for crowning in CROWNINGS:
+        tests = compare_cells(filled, crowning)
+        who = f"Champions {HOW[crowning]}"
+        if tests.p is None:
+            said.append(f"{who}: {tests.missing}.")
+            continue
+        found = [
+            f"{pair.other} {'above' if pair.difference > 0 else 'below'} {pair.one} by "
+            f"{number(abs(pair.difference), 1)} (p {probability(pair.tukey)})"
+            for pair in tests.pairs
+            if pair.tukey is not None and pair.tukey <= SIGNIFICANT
+        ]
+        differ = "; ".join(found) if found else "no pair"
+        said.append(f"{who}: ANOVA p {probability(tests.p)}; significant by Tukey's HSD: {differ}.")
+    return " ".join(said)
+
+
+def draw_study(out: Path, scale: float) -> dict[str, Drawing]:
     """The figures of a study, from the saved tables."""
     runs, curves = (read_rows(out / "tables" / f"{name}.csv") for name in ("runs", "curves"))
-    return {"boxes": draw_boxes(runs, title), "curves": draw_curves(curves, title=title)}
+    at = shown_scale(scale)
+    return {"boxes": draw_boxes(runs, at), "curves": draw_curves(curves, title=at)}
 
 
-def write_tables(out: Path, report: Report, show_in: Path | None = None, mark: str = "reproduce") -> list[Path]:
+def write_tables(out: Path, report: Report, show_in: Path | None, mark: str) -> list[Path]:
     """Write the tables and the page of an experiment; also into a page of docs. Which pages were written."""
     write_files(out / "tables", table_files(report.tables, report.rows))
     write_files(out, {"report.md": page_text(report, "figures")})

@@ -22,7 +22,7 @@ from sirl.experiments.paper import (
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import by_task, compare_cells, scores_table, significance_table, sizes_table
 from sirl.experiments.results import Filled, read_all
-from sirl.experiments.statistics import star_mark, welch
+from sirl.experiments.statistics import SIGNIFICANT, star_mark, welch
 from sirl.experiments.tables import Table, number, power, probability, spread
 
 EPISODES = 100
@@ -148,7 +148,7 @@ def claim_table(filled: Sequence[Filled]) -> Table:
 def _verdict(difference: float, p: float | None) -> str:
     if p is None:
         return "the same" if difference == 0 else "not testable with these runs"
-    return "not significantly different" if p > 0.05 else "better" if difference > 0 else "worse"
+    return "not significantly different" if p > SIGNIFICANT else "better" if difference > 0 else "worse"
 
 
 def _published_macs(task: str, method: str) -> float | None:

@@ -77,6 +77,14 @@ def is_finished(plan: Plan, cell: Cell, run: int) -> bool:
     )
 
 
+def is_sound(plan: Plan, cell: Cell, run: int) -> bool:
+    """Whether a run is finished and can be read: what was left half-written, or was damaged, is to be done again."""
+    try:
+        return is_finished(plan, cell, run)
+    except SirlError:
+        return False
+
+
 def has_ended(directory: Path, generations: int) -> bool:
     """Whether a run has all its generations behind it."""
     return (directory / "history.jsonl").exists() and len(read_history(directory)) >= generations

@@ -19,7 +19,8 @@ from sirl.arrays import Floats
 
 RESAMPLES = 2000
 """Bootstrap samples: the ends of a 95 % interval then have some 50 samples beyond them."""
-_STARS = ((1e-4, "****"), (1e-3, "***"), (1e-2, "**"), (0.05, "*"))
+SIGNIFICANT = 0.05
+_STARS = ((1e-4, "****"), (1e-3, "***"), (1e-2, "**"), (SIGNIFICANT, "*"))
 
 
 class Interval(NamedTuple):

@@ -14,7 +14,7 @@ from sirl.errors import SirlError, printable
 from sirl.experiments.cells import Plan
 from sirl.experiments.cost import generations_done
 from sirl.experiments.played import play_champions
-from sirl.experiments.results import has_ended, is_finished
+from sirl.experiments.results import has_ended, is_sound
 from sirl.files import read_plain, write_atomically
 from sirl.runs.campaign import Job, open_run
 from sirl.simulators.environments import usable_cores
@@ -45,7 +45,7 @@ def fill(plan: Plan, place: Place, on_progress: Callable[[Progress], None], seco
 
     Whatever stops it, the same call goes on. ``on_progress`` hears every so many ``seconds`` where it stands.
     """
-    missing = [plan.job(cell, run) for cell in plan.cells for run in plan.runs if not is_finished(plan, cell, run)]
+    missing = [plan.job(cell, run) for cell in plan.cells for run in plan.runs if not is_sound(plan, cell, run)]
     missing = [job._replace(out=str(Path(job.out).resolve())) for job in missing]
     if not missing:
         return []
@@ -60,7 +60,7 @@ def progress(plan: Plan) -> Progress:
     totals = [cell.settings(plan.scale).generations for cell, _ in pairs]
     done = [min(generations_done(plan, cell, run), total) for (cell, run), total in zip(pairs, totals, strict=True)]
     failed = sum((plan.directory(cell, run) / "failed.txt").exists() for cell, run in pairs)
-    ended = sum(is_finished(plan, cell, run) for cell, run in pairs)
+    ended = sum(is_sound(plan, cell, run) for cell, run in pairs)
     return Progress(ended, len(pairs), sum(done), sum(totals), failed)
 
 
@@ -87,15 +87,23 @@ def _fill_one(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
     reason = out / "failed.txt"
     try:
         reason.unlink(missing_ok=True)
-        if not has_ended(out, job.options["generations"]):
+        if not _has_ended(out, job.options["generations"]):
             for _ in open_run(job).generations():
                 pass
         play_champions(out, episodes)
-    except SirlError as error:
+    except (SirlError, OSError) as error:
         if out.is_dir():
             write_atomically(reason, f"{error}\n".encode(errors="replace"))
         return f"{job.label}: {error}"
     return ""
+
+
+def _has_ended(out: Path, generations: int) -> bool:
+    """Whether there is nothing to train; a history that was left half-written is mended from the last checkpoint."""
+    try:
+        return has_ended(out, generations)
+    except SirlError:
+        return False
 
 
 @contextmanager

@@ -11,6 +11,15 @@ from sirl.figures.drawing import COLOURS, Drawing, panels, style
 Row = dict[str, str]
 _ENOUGH = 3
 """Runs that have a band: the interval of two is twelve times as wide as what they differ by."""
+_NARROW = 4
+"""Boxes that fit into a third of a page."""
+_FEW = 12
+"""Points that are marked: fewer do not make a curve by themselves."""
+INSTRUMENTS = {
+    "repeat": "correlation of scores,\nevaluated twice",
+    "heritage": "correlation of offspring\nwith their parents",
+    "survivors": "mean of the survivors\n(dotted: as selection saw it)",
+}
 CURVES = {"best": "best training score so far", "validated": "champion, validated on fresh episodes"}
 
 
@@ -31,40 +40,50 @@ def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title
                 if int(own[0]["n"]) >= _ENOUGH:
                     low, high = _numbers(own, f"{curve}_low"), _numbers(own, f"{curve}_high")
                     axis.fill_between(generation, low, high, color=colours[label], alpha=0.18, linewidth=0)
-            axis.set(title=task if len(which) == 1 else f"{task}: {CURVES[curve]}", xlabel="generation")
+            axis.set(title=task, xlabel="generation")
+            if len(which) > 1:
+                axis.set_ylabel(CURVES[curve], fontsize=8)
             axis.xaxis.get_major_locator().set_params(integer=True)
             _look_at(axis, [value for row in rows if row["task"] == task for value in _numbers([row], curve)])
-            axis.legend(title="runs in brackets" if axis is axes[0] else None, fontsize=7, title_fontsize=7)
-        figure.supylabel(CURVES[which[0]] if len(which) == 1 else "score", fontsize=9)
+            if curve == which[0]:
+                axis.legend(title="runs in brackets" if axis is axes[0] else None, fontsize=7, title_fontsize=7)
+        if len(which) == 1:
+            figure.supylabel(CURVES[which[0]], fontsize=9)
         if title:
             figure.suptitle(title, fontsize=10)
         return Drawing(figure)
 
 
-def draw_boxes(rows: Sequence[Row], title: str = "", targets: dict[tuple[str, str], float] | None = None) -> Drawing:
-    """Scores of the runs' champions by label, a panel a task: every run a dot, the paper's best a diamond.
+def draw_boxes(
+    rows: Sequence[Row],
+    title: str = "",
+    targets: dict[tuple[str, str], float] | None = None,
+    what: str = "mean return on unseen episodes",
+) -> Drawing:
+    """Scores by label, a panel a task: every run (or episode) a dot, the paper's best a diamond.
 
     Pale boxes are champions by training score, the paper's way; strong ones were validated.
     """
     with style():
         tasks = _distinct(rows, "task")
-        figure, axes = panels(len(tasks))
-        colours = _colours(rows)
+        most = max(len(_by_label(rows, task)) for task in tasks)
+        figure, axes = panels(len(tasks), columns=3 if most <= _NARROW else 2, width=max(3.3, 0.9 * most))
+        colours, both = _colours(rows), len(_distinct(rows, "crowning")) > 1
         for axis, task in zip(axes, tasks, strict=True):
             labels = [label for label, _ in _by_label(rows, task)]
             for place, (label, own) in enumerate(_by_label(rows, task)):
                 for crowning, shift, alpha in (("training", -0.19, 0.25), ("validation", 0.19, 0.75)):
                     scores = _numbers([row for row in own if row["crowning"] == crowning], "mean")
                     if scores:
-                        _box(axis, scores, place + shift, colours[label], alpha)
+                        _box(axis, scores, place + (shift if both else 0), colours[label], alpha)
                 if targets and (task, label) in targets:
                     axis.plot(place, targets[task, label], "D", color="black", markersize=4.5, zorder=4)
             axis.set_title(task)
-            axis.set_xticks(range(len(labels)), labels, rotation=20 if max(map(len, labels)) > 9 else 0)
+            axis.set_xticks(range(len(labels)), labels, fontsize=8 if most <= _NARROW else 7)
             axis.grid(visible=False, axis="x")
-        figure.supylabel("mean return on unseen episodes", fontsize=9)
-        marks = "pale: champion by training score   strong: validated" + ("   ◆ the paper's best" if targets else "")
-        figure.supxlabel(marks, fontsize=8)
+        figure.supylabel(what, fontsize=9)
+        marks = ["pale: champion by training score   strong: validated"] if both else []
+        figure.supxlabel("   ".join([*marks, *(["◆ the paper's best"] if targets else [])]), fontsize=8)
         if title:
             figure.suptitle(title, fontsize=10)
         return Drawing(figure)
@@ -111,6 +130,56 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
             )
             axis.set_ylim(min(0, *low), 1.07 * max(high))
         figure.supylabel("return", fontsize=9)
+        figure.suptitle(f"{rows[0]['episodes']} episodes a value", fontsize=10)
+        return Drawing(figure)
+
+
+def draw_instruments(rows: Sequence[Row]) -> Drawing:
+    """How repeatable scores are, what offspring owe their parents, and what survivors are worth: a row a task."""
+    with style():
+        tasks, colours = _distinct(rows, "task"), _colours(rows)
+        curves = (("repeat",), ("heritage",), ("survivors", "claimed"))
+        measured = [names for names in curves if any(not math.isnan(value) for value in _numbers(rows, names[0]))]
+        what = [(task, names) for task in tasks for names in measured]
+        figure, axes = panels(len(what), columns=len(measured))
+        for axis, (task, names) in zip(axes, what, strict=True):
+            for label, own in _by_label(rows, task):
+                for name, line in zip(names, ("-", ":"), strict=False):
+                    both = zip(_numbers(own, "generation"), _numbers(own, name), strict=True)
+                    points = [(generation, value) for generation, value in both if not math.isnan(value)]
+                    marks = "o" if len(points) < _FEW else ""
+                    shown = {"color": colours[label], "linestyle": line, "marker": marks, "markersize": 3}
+                    if points:
+                        named = label if line == "-" else None
+                        axis.plot(*zip(*points, strict=True), label=named, linewidth=1.2, **shown)
+            axis.set(title=task, xlabel="generation")
+            axis.set_ylabel(INSTRUMENTS[names[0]], fontsize=8)
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            if len(names) == 1:
+                axis.axhline(0, color="black", linewidth=0.6)
+                axis.set_ylim(min(-0.25, axis.get_ylim()[0]), 1.02)
+        if axes[0].get_legend_handles_labels()[1]:
+            axes[0].legend(fontsize=7)
+        return Drawing(figure)
+
+
+def draw_fronts(rows: Sequence[Row]) -> Drawing:
+    """Score against size with a standard error, a panel a task and a line a run."""
+    with style():
+        tasks = _distinct(rows, "task")
+        figure, axes = panels(len(tasks))
+        colours = _colours(rows)
+        for axis, task in zip(axes, tasks, strict=True):
+            for label, own in _by_label(rows, task):
+                for run in _distinct(own, "run"):
+                    points = [row for row in own if row["run"] == run]
+                    size, score, error = (_numbers(points, column) for column in ("size", "score", "error"))
+                    axis.errorbar(size, score, error, color=colours[label], marker="o", markersize=3, linewidth=1.2)
+                axis.plot([], [], color=colours[label], marker="o", markersize=3, label=label)
+            axis.set(title=task, xlabel="numbers in the policy")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.legend(fontsize=7)
+        figure.supylabel("mean return on the run's own starts", fontsize=9)
         return Drawing(figure)
 
 

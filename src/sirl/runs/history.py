@@ -12,6 +12,10 @@ _SHOWN = 20
 """Rows of a long history that a notebook shows: its last ones."""
 
 
+INSTRUMENTS = ("repeat", "heritage", "claimed", "survivors")
+"""What instruments measure, by the names of :class:`sirl.search.records.Instruments`."""
+
+
 class History(list[Record]):
     """The generations of a run, one record each.
 
@@ -19,7 +23,7 @@ class History(list[Record]):
     """
 
     def columns(self) -> dict[str, list[Any]]:
-        """Every column by name; nan where a generation had no champion."""
+        """Every column by name; nan where a generation had no champion, or an instrument did not measure."""
         champions = [record.champion for record in self]
         return {
             "generation": [record.generation + 1 for record in self],
@@ -32,6 +36,8 @@ class History(list[Record]):
             },
             "episodes": [record.episodes for record in self],
             "validation_episodes": [record.validation.episodes for record in self],
+            **{name: [_number(getattr(record.instruments, name)) for record in self] for name in INSTRUMENTS},
+            "instruments_episodes": [record.instruments.cost.episodes for record in self],
             "steps": [record.steps for record in self],
             "seconds": [record.seconds for record in self],
         }

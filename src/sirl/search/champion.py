@@ -11,7 +11,6 @@ from sirl.arrays import Floats, Seeds
 from sirl.config import Settings
 from sirl.engine import Engine
 from sirl.keys import Stream, episode_seeds, fold_all, root
-from sirl.model.leaves import QLeaves
 from sirl.model.policy import Policy
 from sirl.model.policy_file import DEEPEST, Origin
 from sirl.model.task import Task
@@ -82,8 +81,6 @@ def crown(
 
 def _candidate(evaluated: Evaluated, tree: int, generation: int, problem: Problem) -> Policy:
     """A tree that may become champion, without the conditions that change nothing."""
-    rows = slice(evaluated.forest.first_leaf[tree], evaluated.forest.first_leaf[tree + 1])
-    leaves = QLeaves(evaluated.table.q_values[rows].copy(), problem.menu)
     individual = int(evaluated.valid[tree])
     origin = Origin(
         method=problem.method,
@@ -93,7 +90,7 @@ def _candidate(evaluated: Evaluated, tree: int, generation: int, problem: Proble
         training_score=float(evaluated.fitness[individual]),
         sirl=__version__,
     )
-    return Policy(problem.task, simplify(evaluated.forest.tree(tree, leaves)), origin)
+    return Policy(problem.task, simplify(evaluated.tree(tree, problem.menu)), origin)
 
 
 def _training_score(policy: Policy) -> float:

@@ -19,6 +19,7 @@ from sirl.rollout.arena import Arena
 from sirl.search.champion import best_trained, confirm, crown
 from sirl.search.front import Front
 from sirl.search.genome import Codons, crossover, first_population, mutate, tournament_winners
+from sirl.search.instruments import Group, look_at_population
 from sirl.search.population import Problem, evaluate_all
 from sirl.search.records import Record, Standing
 from sirl.search.warm_up import warm_up
@@ -54,7 +55,7 @@ def first_state(problem: Problem) -> State:
 
 def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tuple[State, Record]:
     """One turn of the loop of Algorithm 1."""
-    offspring = state.codons if state.generation == 0 else _vary(state, problem)
+    offspring, parents = (state.codons, None) if state.generation == 0 else _vary(state, problem)
     again = problem.settings.replacement == "re-evaluated" and state.generation > 0
     everyone = np.concatenate([offspring, state.codons]) if again else offspring
     evaluated = evaluate_all(everyone, problem, state.generation, engine)
@@ -62,6 +63,7 @@ def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tu
     trained = best_trained(state.trained, evaluated, problem, state.generation)
     codons, fitness = _replace(state, offspring, proven, problem.settings)
     solved, confirmation = confirm(champion, problem, state.generation, engine)
+    born, left = Group(offspring, evaluated.fitness[: len(offspring)]), Group(codons, fitness)
     scores = evaluated.fitness[np.isfinite(evaluated.fitness)]
     record = Record(
         generation=state.generation,
@@ -74,12 +76,16 @@ def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tu
         validation=validation.plus(confirmation.episodes, confirmation.steps),
         champion=None if champion is None else Standing.of(champion),
         broke=evaluated.valid[np.isneginf(evaluated.fitness[evaluated.valid])].tolist(),
+        instruments=look_at_population(born, parents, left, problem, state.generation, engine),
     )
     return State(state.generation + 1, codons, fitness, champion, solved, trained), record
 
 
-def _vary(state: State, problem: Problem) -> Codons:
-    """Offspring of the population: tournament, one-point crossover, mutation."""
+def _vary(state: State, problem: Problem) -> tuple[Codons, Floats]:
+    """Offspring of the population: tournament, one-point crossover, mutation.
+
+    Also the fitness of the parent that gave each of them its first codons, (population,).
+    """
 
     def key(stream: Stream) -> Any:
         return root(problem.seed, stream, state.generation)
@@ -87,7 +93,7 @@ def _vary(state: State, problem: Problem) -> Codons:
     settings = problem.settings
     winners = tournament_winners(state.fitness, settings, key(Stream.SELECTION))
     crossed = crossover(state.codons[winners], settings, key(Stream.CROSSOVER))
-    return mutate(crossed, settings, key(Stream.MUTATION))
+    return mutate(crossed, settings, key(Stream.MUTATION)), state.fitness[winners]
 
 
 def _replace(state: State, offspring: Codons, fitness: Floats, settings: Settings) -> tuple[Codons, Floats]:

@@ -31,6 +31,7 @@ from sirl.rollout.spread import Played, play_all, run_orders
 from sirl.search.champion import confirm, fresh_seeds
 from sirl.search.contenders import (
     Contender,
+    as_differences,
     first_contenders,
     halve,
     is_wide,
@@ -40,6 +41,7 @@ from sirl.search.contenders import (
     widen,
 )
 from sirl.search.front import Front, Point, choose, gain, with_point
+from sirl.search.instruments import Tuned, look_at_laws
 from sirl.search.race import challenge, play_on
 from sirl.search.records import Cost, Record, Standing
 from sirl.search.shapes import Frame, first_shape, make_terms, term_values
@@ -120,7 +122,7 @@ class Laws(NamedTuple):
         problem, schedule = self.problem, make_schedule(self.problem.settings)
         if state.generation == 0:
             state = self._first_contenders(state, engine)
-        state, best, scores, training = self._tune(state, engine)
+        state, best, born, training = self._tune(state, engine)
         validation, done = Cost(), state.generation + 1
         if done % _CHALLENGE_EVERY == 0 or done in schedule.events:
             state, opening, spent = self._race(state, best, engine)
@@ -135,7 +137,7 @@ class Laws(NamedTuple):
                 training = training.plus(tried.episodes, tried.steps)
         state = self._crown(state)
         solved, confirmation = confirm(state.champion, problem, state.generation, engine)
-        finite = scores[np.isfinite(scores)]
+        finite = born.scores[np.isfinite(born.scores)]
         record = Record(
             generation=state.generation,
             best=float(finite.max()),
@@ -146,6 +148,7 @@ class Laws(NamedTuple):
             individual=training,
             validation=validation.plus(confirmation.episodes, confirmation.steps),
             champion=None if state.champion is None else Standing.of(state.champion),
+            instruments=look_at_laws(born, self._means(state), self._scores, problem, state.generation, engine),
         )
         return state._replace(generation=done, solved=solved), record
 
@@ -188,8 +191,8 @@ class Laws(NamedTuple):
         contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
         return state._replace(scales=scales, contenders=contenders)
 
-    def _tune(self, state: State, engine: Engine[Arena]) -> tuple[State, list[Tree], Floats, Cost]:
-        """One generation of each contender: the best tree of each, and the scores of all trees (n,)."""
+    def _tune(self, state: State, engine: Engine[Arena]) -> tuple[State, list[Tree], Tuned, Cost]:
+        """One generation of each contender: the best tree of each, and all trees with their scores."""
         problem = self.problem
         key = root(problem.seed, Stream.SAMPLING, state.generation)
         asked = []
@@ -206,7 +209,12 @@ class Laws(NamedTuple):
             told.append(contender.tell(rows, mine))
             best.append(trees[at + int(np.argmax(mine))])
             at += len(rows)
-        return state._replace(contenders=tuple(told)), best, scores, Cost(played.returns.size, played.steps)
+        born = Tuned(trees, scores, seeds, self._means(state), [len(rows) for rows in asked])
+        return state._replace(contenders=tuple(told)), best, born, Cost(played.returns.size, played.steps)
+
+    def _means(self, state: State) -> list[Tree]:
+        """What every contender has come to."""
+        return [c.shape.tree(c.distribution.mean) for c in state.contenders]
 
     def _scores(self, played: Played) -> Floats:
         """What is tuned for: the mean return, without what is earned by merely being alive."""
@@ -222,7 +230,7 @@ class Laws(NamedTuple):
 
     def _race(self, state: State, best: list[Tree], engine: Engine[Arena]) -> tuple[State, Floats, Cost]:
         """Race for the crown; also the returns of each contender on the first starts, (n, validation_episodes)."""
-        means = [c.shape.tree(c.distribution.mean) for c in state.contenders]
+        means = self._means(state)
         challengers = [self._policy(tree, state) for tree in [*means, *best]]
         champion, opening, cost = challenge(state.best, challengers, self.problem, engine)
         both = opening.reshape(2, len(means), -1)
@@ -231,7 +239,7 @@ class Laws(NamedTuple):
 
     def _shrink(self, state: State, best: list[Tree], engine: Engine[Arena]) -> tuple[State, Cost, Cost]:
         """Put the contender on the front, and leave out what it misses least; costs of training and of validation."""
-        problem, contender = self.problem, state.contenders[0]
+        problem, contender = self.problem, as_differences(state.contenders[0])
         point, spent = self._point(state, contender, best[0], engine)
         front = with_point(state.front, point)
         if state.best is not None:

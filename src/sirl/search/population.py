@@ -19,8 +19,10 @@ from sirl.keys import Stream, fold_all, root
 from sirl.learning.forest import Forest
 from sirl.learning.q_learning import Rule, Table, fresh_table
 from sirl.learning.voting import weigh
+from sirl.model.leaves import QLeaves
 from sirl.model.menu import Menu, make_menu
 from sirl.model.task import Task
+from sirl.model.tree import Tree
 from sirl.rollout.arena import Arena, Cuts, collaborative, individual
 from sirl.rollout.spread import cut, run_orders
 from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning
@@ -59,6 +61,11 @@ class Evaluated(NamedTuple):
     table: Table
     collaborative: Cost
     individual: Cost
+
+    def tree(self, index: int, menu: Menu) -> Tree:
+        """One of the trees, with what it has learned."""
+        rows = slice(self.forest.first_leaf[index], self.forest.first_leaf[index + 1])
+        return self.forest.tree(index, QLeaves(self.table.q_values[rows].copy(), menu))
 
 
 def evaluate_all(codons: Codons, problem: Problem, generation: int, engine: Engine[Arena]) -> Evaluated:

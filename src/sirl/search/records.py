@@ -36,6 +36,24 @@ class Standing(msgspec.Struct, frozen=True):
         return Standing(origin.generation, origin.training_score, origin.validation_score, tree.n_leaves, tree.depth)
 
 
+class Instruments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What shows whether a search finds its way; None where it was not measured, or is not defined.
+
+    Correlations are Spearman's, of ranks.
+    """
+
+    repeat: float | None = None
+    """Of the scores of the same offspring, evaluated twice."""
+    heritage: float | None = None
+    """Of the fitness of offspring with the fitness of their parents."""
+    claimed: float | None = None
+    """Mean fitness, as selection knows it, of a sample of the population after the generation: the survivors."""
+    survivors: float | None = None
+    """Mean return of the same sample, without exploring, on starts that are the same in every generation."""
+    cost: Cost = Cost()
+    """What was played for these numbers alone; outside the paper's budget, and nothing else depends on it."""
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the history: a generation."""
 
@@ -55,6 +73,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Wall time of the generation."""
     broke: list[int] = []
     """Which individuals made the simulation lose its state, and have no fitness for it."""
+    instruments: Instruments = Instruments()
 
     @property
     def episodes(self) -> int:
@@ -63,8 +82,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steps(self) -> int:
-        """Steps of all phases, validation included."""
-        return self.collaborative.steps + self.individual.steps + self.validation.steps
+        """Steps of all phases, validation and instruments included: what the wall time went to."""
+        costs = (self.collaborative, self.individual, self.validation, self.instruments.cost)
+        return sum(cost.steps for cost in costs)
 
     def timed(self, seconds: float) -> Self:
         """With the wall time that the generation took."""

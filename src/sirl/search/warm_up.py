@@ -23,6 +23,7 @@ from sirl.rollout.spread import run_orders
 from sirl.rollout.work import CollaborativeOrder, IndividualOrder, Learning, PlayOrder
 from sirl.search.genome import Codons
 from sirl.search.grammar import translate
+from sirl.search.instruments import are_used
 from sirl.search.population import Problem, first_table
 
 
@@ -74,7 +75,7 @@ def _orders(problem: Problem) -> list[_WarmUp]:
 
 def _plays(settings: Settings) -> bool:
     """Whether trees ever play without learning."""
-    return settings.crowning != "training" or settings.stop_at is not None
+    return settings.crowning != "training" or settings.stop_at is not None or are_used(settings)
 
 
 def _make_population(_: Arena, problem: Problem) -> None:
