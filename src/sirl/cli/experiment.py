@@ -87,8 +87,8 @@ def announce(plan: Plan, workers: int) -> None:
     rest = f", not counting {', '.join(cost.unknown)}, which can't be told beforehand" if cost.unknown else ""
     about = f", about {cost.steps:.1e} steps and {_hours(hours)} on {count(workers, 'worker')}" if cost.steps else ""
     print(
-        f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes{about}{rest}; then up to {4 * plan.episodes * cost.runs:,} unseen "
-        "episodes: two champions a run, whole and pruned",
+        f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes{about}{rest}; then up to "
+        f"{4 * plan.episodes * cost.runs:,} unseen episodes: two champions a run, whole and pruned",
         flush=True,
     )
 
