@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sirl.runs.campaign import Job, read_finished, train_all
+from sirl.search.front import n_numbers
 
 
 class Goal(NamedTuple):
@@ -82,20 +83,29 @@ def _goals(options: argparse.Namespace) -> list[Goal]:
 
 def table(options: argparse.Namespace) -> None:
     """Print the results, one line a task."""
-    print("| task | goal | score on 100 unseen episodes, by seed | generations | episodes | leaves | seconds |")
-    print("|---|---|---|---|---|---|---|")
+    print("| task | goal | median | worst | by seed | numbers | leaves | episodes | steps | seconds |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for goal in _goals(options):
         runs = [read_finished(path.parent) for path in sorted(options.out.glob(f"{goal.env}-*/score.json"))]
         if runs:
-            scores = ", ".join(f"{run.score.mean:.1f} ± {run.score.std:.1f}" for run in runs)
-            generations = ", ".join(str(len(run.history)) for run in runs)
-            episodes = ", ".join(f"{sum(r.episodes for r in run.history):,}" for run in runs)
-            leaves = ", ".join(str(run.champion.tree.n_leaves) for run in runs)
-            seconds = np.median([sum(r.seconds for r in run.history) for run in runs])
-            print(
-                f"| {goal.env} | {goal.score:g} | {scores} | {generations} | {episodes} | {leaves} "
-                f"| {seconds:.0f} (median) |"
-            )
+            scores = [run.score.mean for run in runs]
+            trees = [run.champion.tree for run in runs]
+            spent = {
+                "episodes": [sum(r.episodes + r.validation.episodes for r in run.history) for run in runs],
+                "steps": [sum(r.steps for r in run.history) for run in runs],
+                "seconds": [sum(r.seconds for r in run.history) for run in runs],
+            }
+            cells = [
+                goal.env,
+                f"{goal.score:g}",
+                f"{np.median(scores):.1f}",
+                f"{min(scores):.1f}",
+                ", ".join(f"{run.score.mean:.1f} ± {run.score.std:.1f}" for run in runs),
+                ", ".join(str(n_numbers(tree)) for tree in trees),
+                ", ".join(str(tree.n_leaves) for tree in trees),
+                *(f"{np.median(values):,.0f}" for values in spent.values()),
+            ]
+            print(f"| {' | '.join(cells)} |")
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ class Watched:
         """Whether the driver still runs."""
         return self.process.poll() is None
 
-    def end(self, timeout: float = 600) -> tuple[int, str, str]:
+    def end(self, timeout: float = 1800) -> tuple[int, str, str]:
         """Wait for the end: exit code, output, errors."""
         out, err = self.process.communicate(timeout=timeout)
         return self.process.returncode, out, err

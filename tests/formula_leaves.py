@@ -7,11 +7,14 @@ from typing import ClassVar
 
 import msgspec
 import numpy as np
+from gymnasium import spaces
 
+from conftest import Tiny
 from sirl.model.formula import Formula, Sum, Term, compute
 from sirl.model.policy import Policy
 from sirl.model.tree import Tree
 from sirl.simulators.recipes import inspect, make_recipe
+from sirl.simulators.spaces import describe
 
 
 class FormulaRow(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,8 +55,38 @@ class FormulaLeaves:
         return [FormulaRow(list(formula.sums)) for formula in self.formulas]
 
 
+DERIVED = [
+    "area = x*v - w**2*x",
+    '"odd \\" name" = -(area - 0.1*(x + v))/(1 + w^2*v^2)',
+    "cube = (x - -v)**3 / 3 - 2e-1",
+    "unused = 4",
+    "linear = 2*(x - v)/4 + cube",
+]
+"""Every operation, and what stands in parentheses only sometimes."""
+
+
+def derived_policy():
+    """A policy whose conditions weigh derived features, and whose leaves give their very bits as the action."""
+    env = Tiny(spaces.Box(-5, 5, (3,)), spaces.Box(-1e9, 1e9, (3,), np.float64))
+    task = describe(env, "Tiny-v0", features=["x", "v", "w"]).deriving(DERIVED)
+    area, odd, cube, _, linear = range(3, 8)
+    formulas = [
+        Formula(tuple(Sum(0.0, (Term(1.0, (f,)),)) for f in which))
+        for which in ([area, odd, cube], [linear, area, odd], [cube, linear, 0])
+    ]
+    weights = np.zeros((2, task.n_features))
+    weights[0, 0], weights[1, [1, area, cube]] = 1.0, [0.3, 1.0, -0.7]
+    leaves = FormulaLeaves(tuple(formulas), "float64", (3,))
+    return Policy(task, Tree(weights, np.array([0.5, 0.1]), np.array([[1, ~2], [~0, ~1]], dtype=np.int32), leaves))
+
+
 def policy_of(kind, rng=None):
-    """A policy of three leaves whose formulas are ``linear`` and clipped, have ``products``, or are ``scores``."""
+    """A policy of three leaves whose formulas are ``linear`` and clipped, have ``products``, or are ``scores``.
+
+    In a ``derived`` one the features are formulas too.
+    """
+    if kind == "derived":
+        return derived_policy()
     rng = rng or np.random.default_rng(0)
     task = inspect(make_recipe("LunarLander-v3" if kind == "scores" else "Hopper-v4")).task
 

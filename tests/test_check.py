@@ -8,8 +8,9 @@ import pytest
 import sirl
 from formula_leaves import policy_of
 from sirl.errors import SirlError
+from sirl.model.tokens import write_name
 from sirl.reading.check import check, read_property
-from sirl.reading.language import read_conditions, write_name
+from sirl.reading.language import read_conditions
 
 NAMES = ["x", "v", "cos(theta)", "left leg", "x_2"]
 

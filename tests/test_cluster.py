@@ -133,3 +133,16 @@ def test_an_address_where_nobody_listens_is_told_at_once():
         code = f"from sirl.engine.cluster import _connect; _connect({address!r})"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert f"no Ray cluster answers at '{address}' (Connection refused): start one with `ray start" in run.stderr
+
+
+def test_nothing_in_the_working_directory_runs_on_the_cluster(tmp_path):
+    for name in ("cloudpickle", "msgspec", "numpy"):
+        (tmp_path / f"{name}.py").write_text("import pathlib; pathlib.Path('ran').touch()")
+    code = (
+        "import os; from sirl.engine.cluster import RayCluster; "
+        "print(RayCluster(dict).map(lambda _, item: (os.getcwd(), item), [7]))"
+    )
+    command = [sys.executable, "-P", "-c", code]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert run.stdout.splitlines()[-1:] == [f"[({str(tmp_path)!r}, 7)]"], run.stderr
+    assert not (tmp_path / "ran").exists()

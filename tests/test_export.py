@@ -24,7 +24,7 @@ from sirl.simulators.spaces import describe
 from test_tree import random_tree
 
 PAPER = ["Hopper", "InvertedPendulum", "LunarLander", "Reacher", "Swimmer", "Walker2d"]
-KINDS = ["linear", "products", "scores"]
+KINDS = ["linear", "products", "scores", "derived"]
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler `cc` on this machine")
 
 
@@ -35,11 +35,11 @@ def load(name):
 def observations_for(policy, n, seed=0):
     """Half of them at random, half on the threshold of a split or some last bits beside it."""
     rng = np.random.default_rng(seed)
-    x = rng.normal(scale=2.0, size=(n, policy.task.n_features))
+    x = rng.normal(scale=2.0, size=(n, policy.task.n_observed))
     tree = policy.tree
     if tree.n_splits:
         split = rng.integers(tree.n_splits, size=n // 2)
-        weights = tree.weights[split]
+        weights = tree.weights[split, : policy.task.n_observed]
         feature = np.abs(weights).argmax(axis=1)
         rows = np.arange(n // 2)
         rest = (weights * x[: n // 2]).sum(axis=1) - weights[rows, feature] * x[rows, feature]
@@ -57,7 +57,7 @@ def run_c(policy, observations, real, tmp_path):
     out = real if task.action == "box" else "int"
     call = "a[0] = policy_act(x)" if task.action == "discrete" else "policy_act(x, a)"
     harness = (
-        f"#include <stdio.h>\nint main(void) {{ {real} x[{task.n_features}]; {out} a[{n}];\n"
+        f"#include <stdio.h>\nint main(void) {{ {real} x[{task.n_observed}]; {out} a[{n}];\n"
         f"while (fread(x, sizeof x, 1, stdin)) {{ {call}; fwrite(a, sizeof a, 1, stdout); }} return 0; }}\n"
     )
     (tmp_path / "policy.c").write_text(source)

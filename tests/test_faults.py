@@ -100,6 +100,7 @@ def test_a_worker_that_dies_before_it_has_started_costs_its_item_no_attempt(monk
     with Processes(lambda: None, workers=1, attempts=2) as engine:
         assert engine.map(lambda _, item: item, [7]) == [7]
     monkeypatch.setattr(Stillborn, "left", 99)
+    monkeypatch.setattr(processes, "LONG_ENOUGH", 0.0)
     refused = pytest.raises(EnvironmentFailure, match=r"^worker processes end before they have started: ")
     with Processes(lambda: None, workers=1, attempts=2) as engine, refused:
         engine.map(lambda _, item: item, [7])
@@ -115,6 +116,28 @@ def test_a_worker_that_others_kill_costs_its_item_no_attempt(tmp_path):
 
     with Processes(lambda: None, workers=1, attempts=2) as engine:
         assert engine.map(die_four_times, [7]) == [7]
+
+
+def test_workers_that_are_killed_faster_than_they_start_stop_a_run_only_after_a_while(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(processes, "PATIENCE", 3)
+
+    def die_five_times(_, item):
+        deaths = len(list(tmp_path.iterdir()))
+        if deaths < 5:
+            (tmp_path / str(deaths)).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+    with Processes(lambda: None, workers=1) as engine:
+        assert engine.map(die_five_times, [7]) == [7]
+    assert [record.message for record in caplog.records] == [
+        "item 0 has lost 3 worker processes and goes on: see if memory runs out"
+    ]
+
+    monkeypatch.setattr(processes, "LONG_ENOUGH", 0.0)
+    refused = pytest.raises(EnvironmentFailure, match=r"^item 0 ended its worker process 3 times, last with SIGKILL: ")
+    with Processes(lambda: None, workers=1) as engine, refused:
+        engine.map(lambda _, item: os.kill(os.getpid(), signal.SIGKILL), [7])
 
 
 @pytest.mark.parametrize("workers", [1, 2])

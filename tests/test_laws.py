@@ -210,12 +210,24 @@ def test_a_leaf_is_split_without_a_change_of_what_the_tree_does(env_id, leaf):
 def test_numbers_that_are_left_out_are_zero():
     task = inspect(make_recipe("Hopper-v4")).task
     frame = Frame(task, make_terms(task, False), np.ones(11))
-    shape, kept = first_shape(frame, 1).without(np.array([0, 12, 35]))
+    shape, matrix = first_shape(frame, 1).without(np.array([0, 12, 35]))
     tree = shape.tree(np.ones(shape.size))
     assert shape.size == 33
-    assert kept.tolist() == [i for i in range(36) if i not in (0, 12, 35)]
+    assert (matrix @ np.arange(36)).tolist() == [i for i in range(36) if i not in (0, 12, 35)]
     assert n_numbers(tree) == 33
     assert [len(total.terms) for total in tree.leaves.formula(0).sums] == [10, 10, 11]
+
+
+def test_scores_are_differences_without_a_change_of_what_the_tree_does():
+    task = inspect(make_recipe("LunarLander-v3")).task
+    shape = first_shape(Frame(task, make_terms(task, False), np.ones(8)), 2)
+    row = np.random.default_rng(0).normal(size=shape.size)
+    fewer, matrix = shape.differences()
+    assert shape.size - fewer.size == 2 * 9, "those of the first choice, in each leaf"
+    seen = np.random.default_rng(1).normal(size=(500, 8))
+    tree = fewer.tree(matrix @ row)
+    np.testing.assert_array_equal(tree.act(seen), shape.tree(row).act(seen))
+    assert not tree.leaves.weights[:, 0].any(), "the first choice scores 0"
 
 
 def test_a_front_has_the_best_of_each_size_and_the_choice_is_the_smallest_that_is_good_enough():
@@ -298,6 +310,18 @@ def test_an_alive_bonus_is_left_out_in_training_and_counts_in_scores():
     plain, without = (sirl.train("Hopper-v4", **SMALL | {"alive_bonus": b, "generations": 1}) for b in (0.0, 1.0))
     assert without.history[0].best < plain.history[0].best
     assert without.champion.origin.validation_score > without.history[0].best
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_features_too_large_to_be_squared_are_no_error_even_if_numpy_raises(products):
+    space = spaces.Box(-1e300, 1e300, (2,), np.float64)
+
+    def far(env):
+        return np.array([1e300, -1e300]), float(env.last_action), False, env.steps == 10, {}
+
+    with np.errstate(all="raise"):
+        run = sirl.train(lambda: Tiny(space, behave=far), **SMALL | {"products": products, "generations": 2})
+    assert Policy.from_json(run.champion.to_json()).to_json() == run.champion.to_json()
 
 
 @pytest.mark.parametrize("method", ["laws", "sirl-lb"])

@@ -68,7 +68,10 @@ def open_page(browser, tmp_path):
 
 def bare(policy):
     """The data of a report for which nobody has played."""
-    features = [{"name": name, "low": -2.0, "high": 2.0, "start": 0.0} for name in policy.task.features]
+    features = [
+        {"name": name, "low": -2.0, "high": 2.0, "start": 0.0}
+        for name in policy.task.features[: policy.task.n_observed]
+    ]
     told = {"title": "A policy", "subtitle": "", "facts": [], "notes": [], "score": None, "training": None}
     return told | {
         "tree": describe_tree(look(policy)),
@@ -86,7 +89,7 @@ def lander():
         return gather(policy, stage, [], "from the paper", Effort(episodes=3, variants=1, replays=2))
 
 
-@pytest.mark.parametrize("name", [*PAPER, "linear", "products", "scores"])
+@pytest.mark.parametrize("name", [*PAPER, "linear", "products", "scores", "derived"])
 def test_it_decides_as_predict_does(open_page, name):
     policy = policy_of(name) if name.islower() else sirl.load(f"paper:{name}")
     observations = observations_for(policy, 1000)
@@ -94,7 +97,7 @@ def test_it_decides_as_predict_does(open_page, name):
         "states => states.map(x => { const d = window.sirl.decide(x); return [d.leaf, d.action]; })",
         observations.tolist(),
     )
-    assert [leaf for leaf, _ in found] == policy.tree.walk(observations).tolist()
+    assert [leaf for leaf, _ in found] == policy.tree.walk(policy.task.rows(observations)).tolist()
     actions = np.array([action for _, action in found]).astype(policy.task.action_dtype)
     expected = policy.predict(observations)[0]
     np.testing.assert_array_equal(actions.reshape(expected.shape), expected)

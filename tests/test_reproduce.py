@@ -1,6 +1,7 @@
 """The paper's experiments in a very small form: from nothing to every table and figure, and what can go wrong."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from sirl.experiments.played import play, read_unseen
 from sirl.experiments.reproduce import cells, read_scales
 from sirl.experiments.results import is_finished, read_all
 from sirl.experiments.supplement import COEFFICIENTS
-from sirl.experiments.work import Place, fill, progress
+from sirl.experiments.work import Place, failures, fill, progress
 from sirl.experiments.writing import spliced, table_files
 from sirl.presets import preset_settings
 
@@ -134,6 +135,16 @@ def test_a_run_that_fails_is_named_and_the_rest_goes_on(copy, capsys):
     assert "1 run, scale 0.01" in report  # eldt on Reacher has one left, and says what that is too few for
     assert "tests need two scores or more of each, and eldt has one" in report
     assert "not testable with these runs" in report
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_pipes_among_the_runs_are_not_waited_for(tmp_path):
+    lost = tmp_path / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    lost.mkdir(parents=True)
+    for name in ("history.jsonl", "failed.txt"):
+        os.mkfifo(lost / name)
+    assert progress(plan(tmp_path)).failed == 1
+    assert failures(plan(tmp_path)) == [f"{lost}: why can't be read (it is no plain file)"]
 
 
 def test_other_scales_and_versions_are_not_mixed(copy):

@@ -53,6 +53,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     actions: Annotated[
         list[str] | None, _option("names of the actions (Discrete), or of the action's components", "A,B,…")
     ] = None
+    derive: Annotated[
+        list[str],
+        _option(
+            "another feature, computed from those there are, such as 'gap = x - 0.5*y**2'; repeat it for more",
+            "NAME=FORMULA",
+        ),
+    ] = []
     env_options: Annotated[dict[str, Any], _option("keyword arguments of the environment", "NAME=VALUE")] = {}
     checkpoint_minutes: Annotated[
         CheckpointMinutes, _option("keep a checkpoint every so many minutes; 0: after every generation", "MIN")
@@ -71,7 +78,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name, kind in field_types(Options).items():
             value = getattr(self, name)
-            if name in ("features", "actions") and value is not None:
+            if name in ("features", "actions", "derive") and value is not None:
                 value = [value] if isinstance(value, str) else list(value)
             msgspec.structs.force_setattr(self, name, checked(name, value, kind))
 

@@ -106,6 +106,8 @@ def _how(kind: Any) -> dict[str, Any]:
         return {"choices": get_args(kind)}
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction}
+    if kind == list[str]:
+        return {"action": "append"}
     plain = str(kind)
     if "list" in plain:
         return {"type": names}

@@ -34,11 +34,12 @@ from sirl.cli import (
     sweep,
     train,
     watch,
+    zoo,
 )
 from sirl.errors import SirlError, did_you_mean, printable
 
 _RUNS = (train, evaluate, compare, plot, reproduce, sweep, social_dqn, bench)
-_READING = (show, report, watch, record, prune, explain, edit, check, export)
+_READING = (zoo, show, report, watch, record, prune, explain, edit, check, export)
 _COMMANDS = (*_RUNS[:2], *_READING, *_RUNS[2:])
 _EPILOG = """\
 examples:

@@ -43,7 +43,7 @@ def run(options: Namespace) -> int:
     policy = simplified(load(options.model))
     with redirect_stdout(sys.stderr), stage(options, policy) as place:
         seeds = place.seeds(1)
-        every = spacing(len(trace(policy.tree, place.recipe, seeds, place.max_steps).rewards))
+        every = spacing(len(trace(policy.tree, policy.task, place.recipe, seeds, place.max_steps).rewards))
         moments = play_moments(policy, place.recipe, int(seeds[0]), place.max_steps, every)
         speed = max(1.0, frames_per_second(place.recipe) / every)
         content = write_film(frames(policy, moments, every), out.suffix[1:], min(speed, 50.0))

@@ -74,7 +74,7 @@ def _write(options: Namespace, policy: Policy, place: Stage) -> None:
         count = 0
         for seed in place.seeds(max(1, options.episodes)):
             with redirect_stdout(sys.stderr):
-                every = spacing(len(trace(policy.tree, place.recipe, seed[None], place.max_steps).rewards))
+                every = spacing(len(trace(policy.tree, policy.task, place.recipe, seed[None], place.max_steps).rewards))
                 moments = play_moments(policy, place.recipe, int(seed), place.max_steps, every)
                 for image in frames(policy, moments, every):
                     image.save(out / f"{count:05d}.png")

@@ -16,6 +16,8 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import chdir, suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread, Timer
 from typing import Any
@@ -31,6 +33,9 @@ _ANSWER = 10.0
 """Seconds in which the address of a cluster has to answer."""
 _FAREWELL = 1.0
 """Seconds that a Ray worker has to hand over the news that its item hangs."""
+
+_HOME = Path(__file__).parents[2]
+"""Where this package was found."""
 
 _workplaces: dict[bytes, Workplace[Any]] = {}
 """In a Ray worker: the one context that it serves, by the digest of its recipe."""
@@ -58,7 +63,7 @@ class RayCluster(Engine[Context]):
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._timeout = math.inf if timeout is None else timeout
         self._attempts = attempts
-        self._recipe = ray.put(bytes(cloudpickle.dumps((sys.path, cloudpickle.dumps(context)))))
+        self._recipe = ray.put(bytes(cloudpickle.dumps((sys.path, os.getcwd(), cloudpickle.dumps(context)))))
         self._serve = ray.remote(num_cpus=1, max_retries=attempts - 1)(_serve)
         self._closed = False
 
@@ -105,7 +110,8 @@ def _connect(address: str | None) -> Any:
     if not ray.is_initialized():
         try:
             _knock(address)
-            ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
+            with chdir(_HOME):  # Ray's workers look for every module where it was started: not in a stranger's folder
+                ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
             raise SirlError(
@@ -157,7 +163,9 @@ def _workplace(recipe: bytes) -> Workplace[Any]:
         for workplace in _workplaces.values():  # of an earlier run: a worker outlives the runs that it serves
             workplace.close()
         _workplaces.clear()
-        paths, context = cloudpickle.loads(recipe)
+        paths, here, context = cloudpickle.loads(recipe)
+        with suppress(OSError):  # another machine may have no such directory
+            os.chdir(here)
         sys.path += [path for path in paths if path not in sys.path]  # modules of the user, where nodes share them
         _workplaces[digest] = Workplace(cloudpickle.loads(context))
     return _workplaces[digest]

@@ -7,8 +7,10 @@ on threads.
 
 from __future__ import annotations
 
+import logging
 import math
 import signal
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
@@ -23,6 +25,11 @@ from sirl.errors import EnvironmentFailure, SirlError, WorkFailure
 
 PATIENCE = 30
 """How many processes an item may lose by no doing of its own, as far as one can tell."""
+
+LONG_ENOUGH = 300.0
+"""Seconds for which they must have been killed with SIGKILL: on a busy machine thirty go before one has started."""
+
+logger = logging.getLogger(__name__)
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
@@ -89,7 +96,8 @@ class _Post:
         """The answer to a call, in as many attempts as it is worth; ``name`` is for error messages."""
         endings: list[Ending] = []
         losses: list[Ending] = []
-        while len(endings) < self._attempts and len(losses) < PATIENCE:
+        begin = time.monotonic()
+        while len(endings) < self._attempts and not _is_enough(losses, time.monotonic() - begin):
             if self._child is None:
                 self._child = Child(self._recipe, self._stop)
             try:
@@ -98,6 +106,10 @@ class _Post:
                 # The item ends no process that has not started, and SIGKILL comes from somebody else.
                 started, ending = self._child.ready, self._end()
                 (endings if started and ending.returncode != -signal.SIGKILL else losses).append(ending)
+                if len(losses) == self._attempts:
+                    logger.warning(
+                        "%s has lost %d worker processes and goes on: see if memory runs out", name, len(losses)
+                    )
             except HungError:
                 # SIGABRT makes faulthandler write down where it hangs.
                 raise hung(name, self._timeout, self._end(signal.SIGABRT).traceback) from None
@@ -117,6 +129,12 @@ class _Post:
         assert self._child is not None
         child, self._child = self._child, None
         return child.end(signal_number)
+
+
+def _is_enough(losses: list[Ending], seconds: float) -> bool:
+    """Whether an item that has lost such processes in so much time is given up."""
+    killed = bool(losses) and losses[-1].returncode == -signal.SIGKILL
+    return len(losses) >= PATIENCE and (not killed or seconds >= LONG_ENOUGH)
 
 
 def _encode_context(context: Callable[[], object]) -> bytes:

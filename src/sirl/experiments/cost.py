@@ -9,7 +9,8 @@ from sirl.errors import SirlError
 from sirl.experiments.cells import Cell, Plan
 from sirl.experiments.paper import OURS
 from sirl.experiments.results import is_sound
-from sirl.runs.directory import read_history
+from sirl.files import read_plain
+from sirl.runs.directory import LARGEST_HISTORY, read_history
 from sirl.search.records import Record
 
 
@@ -74,7 +75,7 @@ def generations_done(plan: Plan, cell: Cell, run: int) -> int:
     """Lines in a run's history, without reading them."""
     file = plan.directory(cell, run) / "history.jsonl"
     try:
-        return file.read_bytes().count(b"\n")
+        return read_plain(file, LARGEST_HISTORY).count(b"\n")
     except OSError:
         return 0
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from sirl.engine import make_engine
-from sirl.errors import SirlError
+from sirl.errors import SirlError, printable
 from sirl.experiments.cells import Plan
 from sirl.experiments.cost import generations_done
 from sirl.experiments.played import play_champions
 from sirl.experiments.results import has_ended, is_sound
+from sirl.files import read_plain, write_atomically
 from sirl.runs.campaign import Job, open_run
 from sirl.simulators.environments import usable_cores
 
@@ -66,7 +67,14 @@ def progress(plan: Plan) -> Progress:
 def failures(plan: Plan) -> list[str]:
     """Runs of a plan that failed when they were last tried, with the reason of each."""
     files = [plan.directory(cell, run) / "failed.txt" for cell in plan.cells for run in plan.runs]
-    return [f"{file.parent}: {file.read_text(encoding='utf-8').strip()}" for file in files if file.exists()]
+    return [f"{file.parent}: {_reason(file)}" for file in files if file.exists()]
+
+
+def _reason(file: Path) -> str:
+    try:
+        return printable(read_plain(file, 10**6).decode(errors="replace").strip())
+    except OSError as error:
+        return f"why can't be read ({error.strerror})"
 
 
 def _nothing() -> None:
@@ -85,7 +93,7 @@ def _fill_one(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
         play_champions(out, episodes)
     except (SirlError, OSError) as error:
         if out.is_dir():
-            reason.write_text(f"{error}\n", encoding="utf-8")
+            write_atomically(reason, f"{error}\n".encode(errors="replace"))
         return f"{job.label}: {error}"
     return ""
 

@@ -180,7 +180,16 @@ def _to_nodes(tree: Tree, task: Task) -> dict[str, Any]:
 def _content(file: _File) -> Content:
     task, origin = msgspec.convert(file.task, Task), msgspec.convert(file.origin, Origin)
     menu = None if file.actions is None else _menu(file.actions, task)
-    named = [task.env, *task.features, *task.action_names, origin.method, origin.note, origin.changed, origin.sirl]
+    named = [
+        task.env,
+        *task.features,
+        *task.action_names,
+        *(task.derived or ()),
+        origin.method,
+        origin.note,
+        origin.changed,
+        origin.sirl,
+    ]
     if odd := next((n for n in named + ([] if menu is None else menu.names) if not n.isprintable()), None):
         raise Broken(f"its name {odd!r} has a character that does not print")
     if not all(map(str.strip, [task.env, *task.features, *task.action_names, *([] if menu is None else menu.names)])):
@@ -193,6 +202,8 @@ def _checked(task: Task) -> Task:
     counts = {len(task.features), len(task.feature_low), len(task.feature_high)}
     if len(counts) != 1 or not task.features or len(set(task.features)) != len(task.features):
         raise Broken("its features are not named one by one")
+    if task.derived:
+        _check_derived(task)
     if abs(task.observation_start) > 2**53:
         raise Broken(f"its observations start at {task.observation_start}")
     if task.action_dtype not in (_DTYPES if task.action == "box" else WHOLE):
@@ -201,6 +212,19 @@ def _checked(task: Task) -> Task:
     if task.action_shape != ([] if task.action == "discrete" else [n]) or len(task.action_high) != n or not n:
         raise Broken("the shape and the bounds of its actions do not agree")
     return task
+
+
+def _check_derived(task: Task) -> None:
+    n, plain = task.n_observed, {"derived": msgspec.UNSET}
+    if n < 1:
+        raise Broken("all of its features are derived")
+    for name in ("features", "feature_low", "feature_high"):
+        plain[name] = getattr(task, name)[:n]
+    try:
+        if msgspec.structs.replace(task, **plain).deriving(task.derived or ()) != task:
+            raise Broken("its derived features have other names or bounds than their formulas give")
+    except SirlError as error:
+        raise Broken(str(error).rstrip(".")) from None
 
 
 def _menu(actions: _Actions, task: Task) -> Menu:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from sirl.arrays import Floats
-from sirl.errors import SirlError
+from sirl.errors import EnvironmentFailure, SirlError
+from sirl.model.derived import Definition, read_definitions, run
+from sirl.model.interval import Interval
+
+NO_BOUND = 1e6
+"""A bound as large as this is none."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -16,6 +24,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     env: str
     features: list[str]
+    """What is observed, then what is derived from it."""
     observation: Literal["box", "one-hot"]
     observation_start: int = 0
     """First value of a Discrete observation."""
@@ -30,41 +39,112 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     action_low: list[float]
     """Bounds of each component; for integer actions both are included."""
     action_high: list[float]
+    derived: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Name and formula of each derived feature (see `sirl.model.derived`); not there if there are none."""
 
     @property
     def n_features(self) -> int:
-        """Features in an observation."""
+        """What a tree can look at."""
         return len(self.features)
+
+    @property
+    def n_observed(self) -> int:
+        """Features in an observation, which come first."""
+        return len(self.features) - len(self.derived or ())
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The derived features in order."""
+        if not self.derived:
+            return ()
+        n = self.n_observed
+        bounds = zip(self.feature_low[:n], self.feature_high[:n], strict=True)
+        return _definitions(tuple(self.derived), tuple(self.features[:n]), tuple(bounds))
+
+    def needed(self, used: set[int]) -> dict[int, Definition]:
+        """The derived features among those used, and those that they are derived from, by place and in order."""
+        found = list(enumerate(self.definitions, start=self.n_observed))
+        wanted = set(used)
+        for place, definition in reversed(found):
+            if place in wanted:
+                wanted |= definition.uses
+        return {place: definition for place, definition in found if place in wanted}
+
+    def deriving(self, texts: Sequence[str]) -> Task:
+        """The task with more features, each given as ``name = formula``."""
+        lines = [*(self.derived or ()), *texts]
+        if not lines:
+            return self
+        n = self.n_observed
+        bare = msgspec.structs.replace(self, derived=lines, features=[*self.features[:n], *lines])
+        found = bare.definitions
+        return msgspec.structs.replace(
+            bare,
+            derived=[definition.line for definition in found],
+            features=[*self.features[:n], *(definition.name for definition in found)],
+            feature_low=[*self.feature_low[:n], *(_bound(definition.bounds.low) for definition in found)],
+            feature_high=[*self.feature_high[:n], *(_bound(definition.bounds.high) for definition in found)],
+        )
 
     def rows(self, observations: Any) -> Floats:
         """Observations as the trees see them: one observation or many, (n, n_features)."""
-        array = np.asarray(observations)
+        array, n_observed = np.asarray(observations), self.n_observed
         if self.observation == "one-hot":
-            places = array.ravel()[:, None] - self.observation_start == np.arange(self.n_features)
+            places = array.ravel()[:, None] - self.observation_start == np.arange(n_observed)
             if not places.any(axis=1).all():
-                last = self.observation_start + self.n_features - 1
+                last = self.observation_start + n_observed - 1
                 raise SirlError(
                     f"this policy looks at a number from {self.observation_start} to {last} but got {observations}: "
                     f"use it on {self.env}."
                 )
-            return np.asarray(places, dtype=np.float64)
-        if array.shape[-1:] != (self.n_features,):
+            return self.extended(np.asarray(places, dtype=np.float64))
+        if array.shape[-1:] != (n_observed,):
             raise SirlError(
-                f"this policy looks at {self.n_features} features ({', '.join(self.features)}) but got an "
+                f"this policy looks at {n_observed} features ({', '.join(self.features[:n_observed])}) but got an "
                 f"observation of shape {array.shape}: use it on {self.env}."
             )
-        return array.reshape(-1, self.n_features).astype(np.float64)
+        return self.extended(array.reshape(-1, n_observed).astype(np.float64))
+
+    def extended(self, observed: Floats) -> Floats:
+        """What is observed (n, n_observed), followed by what is derived from it, (n, n_features)."""
+        if not self.derived:
+            return observed
+        rows = np.empty((len(observed), self.n_features))
+        rows[:, : self.n_observed] = observed
+        with np.errstate(all="ignore"):  # it is looked at below
+            for place, definition in enumerate(self.definitions, start=self.n_observed):
+                rows[:, place] = run(definition.program, rows.T.__getitem__, np.float64)
+        odd = ~np.isfinite(rows) & np.isfinite(observed).all(axis=1, keepdims=True)
+        if odd.any():
+            row, place = np.argwhere(odd)[0]
+            raise EnvironmentFailure(
+                f"{self.env} gave an observation on which the derived feature {self.features[place]} is "
+                f"{rows[row, place]}: let it keep to its bounds, or derive a feature that stays finite."
+            )
+        return rows
 
     def mismatch(self, other: Task) -> str:
         """Why a policy for this task can't run on ``other``; empty if it can."""
         if self.observation != other.observation or self.observation_start != other.observation_start:
             mine, theirs = ((t.observation, t.observation_start) for t in (self, other))
             return "{} observations from {} against {} from {}".format(*mine, *theirs)
-        if self.n_features != other.n_features:
-            return f"{self.n_features} features against {other.n_features}"
+        if self.n_observed != other.n_observed:
+            return f"{self.n_observed} features against {other.n_observed}"
         if self.action != other.action or self.action_shape != other.action_shape:
             return f"{self.action} actions of shape {self.action_shape} against {other.action} {other.action_shape}"
         bounds, others = (self.action_low, self.action_high), (other.action_low, other.action_high)
         if self.action != "box" and bounds != others:
             return "actions from {} to {} against {} to {}".format(*bounds, *others)
         return ""
+
+
+@lru_cache(maxsize=64)
+def _definitions(
+    lines: tuple[str, ...], names: tuple[str, ...], bounds: tuple[tuple[float | None, float | None], ...]
+) -> tuple[Definition, ...]:
+    ranges = [Interval(-math.inf if low is None else low, math.inf if high is None else high) for low, high in bounds]
+    return tuple(read_definitions(lines, names, ranges))
+
+
+def _bound(value: float) -> float | None:
+    return value if abs(value) < NO_BOUND else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sirl.model.condition import DIGITS, Condition, read_condition
 from sirl.model.task import Task
-from sirl.model.tree import Tree
+from sirl.model.tree import Tree, used_features
 
 _MOST_LINES = 5000
 """Of a tree: nobody reads on from there, and a deep tree has far more text than its file."""
@@ -25,7 +25,7 @@ def draw_tree(
     notes: Mapping[int, str] | None = None,
     digits: Sequence[int] | None = None,
 ) -> str:
-    """The tree drawn, conditions before what they lead to.
+    """The tree drawn, conditions before what they lead to, and below it what its derived features are.
 
     Args:
         tree: what to draw.
@@ -37,13 +37,14 @@ def draw_tree(
     notes = notes or {}
     label = [tree.leaves.label(leaf, task) for leaf in range(tree.n_leaves)]
     label = [f"{text}  {notes[~leaf]}" if ~leaf in notes else text for leaf, text in enumerate(label)]
+    where = [f"where {line}" for line in derivations(tree, task)]
     if not tree.n_splits:
-        return f"always {label[0]}"
+        return "\n".join([f"always {label[0]}", *where])
     lines: list[str] = []
     pending = [(tree.root, "", "")]
     while pending:
         if len(lines) >= _MOST_LINES:
-            return "\n".join([*lines, f"… and more: {tree.n_leaves} leaves are too many to draw"])
+            return "\n".join([*lines, f"… and more: {tree.n_leaves} leaves are too many to draw", *where])
         node, indent, branch = pending.pop()
         if node < 0:
             lines.append(f"{indent}{branch}→ {label[~node]}")
@@ -54,18 +55,24 @@ def draw_tree(
         lines += wrap(terms, f"{indent}{branch}if ", f"{deeper}│    ", width)
         yes, no = tree.children[node].tolist()
         pending += [(no, deeper, "└─ no  "), (yes, deeper, "├─ yes ")]
-    return "\n".join(lines)
+    return "\n".join([*lines, *where])
+
+
+def derivations(tree: Tree, task: Task) -> list[str]:
+    """Name and formula of each derived feature that a tree needs, in order."""
+    return [d.line for d in task.needed(used_features(tree)).values()] if task.derived else []
 
 
 def wrap(terms: Sequence[str], first: str, rest: str, width: int | None) -> list[str]:
     """Terms in lines that begin with ``first``, then ``rest``, no longer than ``width`` where a break can help."""
-    lines = [first + terms[0]]
+    lines, line = [], first + terms[0]
     for term in terms[1:]:
-        if width is not None and len(lines[-1]) + 1 + len(term) > width:
-            lines.append(rest + term)
+        if width is not None and len(line) + 1 + len(term) > width:
+            lines.append(line)
+            line = rest + term
         else:
-            lines[-1] += f" {term}"
-    return lines
+            line += f" {term}"
+    return [*lines, line]
 
 
 def plain(text: str) -> str:

@@ -71,6 +71,13 @@ class Tree(NamedTuple):
         return self.leaves.act(self.walk(observations), observations)
 
 
+def used_features(tree: Tree) -> set[int]:
+    """The features that a tree looks at, in its conditions and in its leaves."""
+    formulas = [tree.leaves.formula(leaf) for leaf in range(tree.n_leaves)]
+    in_leaves = {f for formula in formulas for total in formula.sums for term in total.terms for f in term.features}
+    return in_leaves | {int(feature) for feature in np.flatnonzero(tree.weights.any(axis=0))}
+
+
 def path_to(tree: Tree, leaf: int) -> list[int]:
     """The nodes (splits, and ~leaf at the end) that lead to a leaf, root first."""
     parents = {child: split for split, pair in enumerate(tree.children.tolist()) for child in pair}

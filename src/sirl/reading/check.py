@@ -88,6 +88,8 @@ def _verdict(policy: Policy, leaf: int, region: Region, asked: Property) -> Verd
         if state is None:
             continue
         shown = _shortest(policy, leaf, asked, state)
+        if shown is None and policy.task.derived:
+            return Verdict(leaf, action, "open", "its derived features are more than linear programming decides")
         if shown is None:
             return Verdict(leaf, action, "open", f"only rounding decides it, near {_tell(state)}")
         return Verdict(leaf, action, "fails", "such a state comes to it", shown)
@@ -165,16 +167,20 @@ def affine(total: Sum, n_features: int) -> tuple[Floats, float]:
 def _shortest(policy: Policy, leaf: int, asked: Property, state: Floats) -> Floats | None:
     """The state with as few digits as still refute the property when it is played; None if none does."""
     for digits in (2, 3, 4, 6, 9, 17):
-        rounded = np.array([float(f"{value:.{digits}g}") for value in state]) + 0.0
-        if _refutes(policy, leaf, asked, rounded):
-            return rounded
+        observed = state[: policy.task.n_observed]
+        rounded = np.array([float(f"{value:.{digits}g}") for value in observed]) + 0.0
+        if not _within(policy.task, rounded):
+            continue
+        whole = policy.task.extended(rounded[None])[0]
+        if _refutes(policy, leaf, asked, whole):
+            return np.asarray(whole)
     return None
 
 
 def _refutes(policy: Policy, leaf: int, asked: Property, state: Floats) -> bool:
     """Whether the policy, played on a state, does what it must not."""
     rows = state[None]
-    if not _within(policy.task, state) or policy.tree.walk(rows)[0] != leaf:
+    if policy.tree.walk(rows)[0] != leaf:
         return False
     if not all(comparison.holds(state.tolist()) for comparison in asked.when):
         return False
@@ -184,8 +190,8 @@ def _refutes(policy: Policy, leaf: int, asked: Property, state: Floats) -> bool:
     return all(comparison.holds(action) for comparison in _comparisons(policy, asked.never))
 
 
-def _within(task: Task, state: Floats) -> bool:
-    bounds = zip(state.tolist(), task.feature_low, task.feature_high, strict=True)
+def _within(task: Task, observed: Floats) -> bool:
+    bounds = zip(observed.tolist(), task.feature_low, task.feature_high, strict=False)
     return all((low is None or low <= v) and (high is None or v <= high) for v, low, high in bounds)
 
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sirl.model.condition import DIGITS, Condition, fewest_digits
+from sirl.model.derived import FEATURE, NUMBER, POWER, WORDS, Definition
 from sirl.model.policy import Policy
-from sirl.model.text import condition, draw_tree
+from sirl.model.text import condition, derivations, draw_tree
 from sirl.reading.complexity import Complexity, measure
 from sirl.reading.playing import Trace, Visits, count_visits, reaches
 from sirl.reading.rules import Rule, find_rules, tell_rules
@@ -38,7 +39,7 @@ def look(policy: Policy, seen: Trace | None = None) -> View:
         rows = reaches(tree, seen.observations)
         digits = [fewest_digits(c, seen.observations[here]) for c, here in zip(conditions, rows, strict=True)]
     n_steps = 0 if seen is None else len(seen.rewards)
-    return View(policy, conditions, digits, find_rules(tree, task), visits, n_steps, measure(tree, visits))
+    return View(policy, conditions, digits, find_rules(tree, task), visits, n_steps, measure(tree, task, visits))
 
 
 def tell(view: View, provenance: str, removed: int, width: int | None) -> str:
@@ -112,6 +113,8 @@ def describe_tree(view: View) -> dict[str, Any]:
     ]
     return {
         "task": msgspec.to_builtins(task),
+        "derived": [_describe_derived(definition) for definition in task.definitions],
+        "where": derivations(tree, task),
         "origin": msgspec.to_builtins(policy.origin),
         "actions": None if menu is None else menu.names,
         "root": tree.root,
@@ -128,3 +131,14 @@ def describe_tree(view: View) -> dict[str, Any]:
         "complexity": view.complexity._asdict(),
         "episodes": None if visits is None else visits.n_episodes,
     }
+
+
+def _describe_derived(definition: Definition) -> dict[str, Any]:
+    """A derived feature as data: its formula, and the steps that compute it on a stack."""
+    steps = [
+        [WORDS[code], int(value) if code in (FEATURE, POWER) else value]
+        if code in (FEATURE, NUMBER, POWER)
+        else [WORDS[code]]
+        for code, value in definition.program
+    ]
+    return {"name": definition.name, "formula": definition.text, "program": steps}

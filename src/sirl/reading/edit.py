@@ -23,8 +23,9 @@ from sirl.errors import SirlError, did_you_mean
 from sirl.model.leaves import Broken, FixedLeaves, Leaves, checked_action
 from sirl.model.policy import Policy
 from sirl.model.policy_file import DEEPEST
+from sirl.model.tokens import write_name
 from sirl.model.tree import Tree
-from sirl.reading.language import read_conditions, write_name
+from sirl.reading.language import read_conditions
 
 EDITED = "edited by hand"
 _INDENT = "    "
@@ -39,6 +40,7 @@ def write_text(policy: Policy) -> str:
     lines = [
         f"# {task.env}: what stands behind a # is not read.",
         f"# features: {', '.join(write_name(name) for name in task.features)}",
+        *[f"# where {line}" for line in task.derived or ()],
         *([f"# actions: {', '.join(menu.names)}"] if menu is not None else []),
         "",
     ]

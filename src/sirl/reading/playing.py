@@ -20,12 +20,15 @@ from sirl.errors import EnvironmentFailure
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.learning.forest import pack
 from sirl.model.policy import Policy
+from sirl.model.task import Task
 from sirl.model.tree import Tree
 from sirl.options import Seed, Workers
 from sirl.rollout.arena import Arena, play
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.work import PlayOrder
 from sirl.runs.evaluation import Evaluation, evaluate, playable
+from sirl.simulators import Simulator
+from sirl.simulators.derived import deriving
 from sirl.simulators.environments import choose_backend, usable_cores
 from sirl.simulators.gymnasium import GymnasiumSimulator
 from sirl.simulators.recipes import Recipe
@@ -99,7 +102,7 @@ class Stage:
 
     def trace(self, tree: Tree, episodes: int) -> Trace:
         """What a tree sees and does."""
-        return trace(tree, self.recipe, self.seeds(episodes), self.max_steps)
+        return trace(tree, self.task, self.recipe, self.seeds(episodes), self.max_steps)
 
 
 class Trace(NamedTuple):
@@ -127,9 +130,10 @@ class Trace(NamedTuple):
         return np.add.reduceat(self.rewards, self.starts[:-1])
 
 
-def trace(tree: Tree, recipe: Recipe, seeds: Seeds, max_steps: int | None = None) -> Trace:
+def trace(tree: Tree, task: Task, recipe: Recipe, seeds: Seeds, max_steps: int | None = None) -> Trace:
     """Play a tree from each of the seeds (n_episodes,) on Gymnasium, and keep what it saw and did."""
-    simulator = GymnasiumSimulator(recipe, min(_SLOTS, len(seeds)), max_steps, name=recipe.name)
+    plain = GymnasiumSimulator(recipe, min(_SLOTS, len(seeds)), max_steps, name=recipe.name)
+    simulator = deriving(plain, task)
     episodes: list[list[tuple[Floats, int, Any, float]]] = [[] for _ in seeds]
     try:
         for first in range(0, len(seeds), simulator.n_slots):
@@ -143,7 +147,7 @@ def trace(tree: Tree, recipe: Recipe, seeds: Seeds, max_steps: int | None = None
     return Trace(observations, leaves, actions, rewards, starts)
 
 
-def _play_block(tree: Tree, simulator: GymnasiumSimulator, seeds: Seeds, episodes: list[list[Any]]) -> None:
+def _play_block(tree: Tree, simulator: Simulator, seeds: Seeds, episodes: list[list[Any]]) -> None:
     """An episode from each of the seeds (n,), side by side; steps go to ``episodes``."""
     ids = np.arange(len(seeds), dtype=np.int32)
     observations = simulator.reset(ids, seeds)

@@ -1,17 +1,21 @@
 """States that satisfy linear conditions within the bounds of their features, by linear programming.
 
 A region is a stack of rows ``weights · x < bound`` or ``≤``. Questions about it are answered by scipy's HiGHS; where
-the observation is one of finitely many (one-hot rows), by looking at each.
+the observation is one of finitely many (one-hot rows), by looking at each. A derived feature that is linear in others
+is so here too; any other may be anything within its bounds, so that a region is never smaller than it is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 
 from sirl.arrays import Floats
+from sirl.model.derived import run
 from sirl.model.task import Task
 
 _PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -85,7 +89,7 @@ class Region:
 
     def _listed(self) -> Floats:
         """The states in it, where there are finitely many, (n, n_features)."""
-        states = np.eye(self.task.n_features)
+        states = self.task.extended(np.eye(self.task.n_observed))
         for row in self.rows:
             sums = states @ row.weights
             states = states[sums < row.bound if row.strict else sums <= row.bound]
@@ -103,7 +107,58 @@ class Region:
     ) -> Any:
         ranges = [*zip(self.task.feature_low, self.task.feature_high, strict=True), *(more or [])]
         limits = {"A_ub": matrix, "b_ub": bounds} if len(bounds) else {}
+        ties = self._ties
+        if len(ties):
+            unused = np.zeros((len(ties), len(goal) - self.task.n_features))
+            limits |= {"A_eq": np.hstack([ties[:, :-1], unused]), "b_eq": -ties[:, -1]}
         return linprog(goal, **limits, bounds=ranges, method="highs", options=_PRECISE)
+
+    @cached_property
+    def _ties(self) -> Floats:
+        """Derived features that are linear in others: rows (n, n_features + 1), which times (x, 1) give 0."""
+        n_features, ties = self.task.n_features, []
+        one = np.eye(n_features + 1)
+        for place, definition in enumerate(self.task.definitions, start=self.task.n_observed):
+            try:
+                row = run(definition.program, lambda f: _Affine(one[f]), lambda v: _Affine(v * one[-1])).row
+            except _Curved:
+                continue
+            ties.append(row - one[place])
+        return np.array(ties).reshape(-1, n_features + 1)
+
+
+class _Curved(Exception):  # noqa: N818 - it is no error
+    """A formula is not linear."""
+
+
+@dataclass(frozen=True)
+class _Affine:
+    """Weighted features plus a constant."""
+
+    row: Floats
+    """(n_features + 1,), the constant last."""
+
+    def _number(self) -> float:
+        if self.row[:-1].any():
+            raise _Curved
+        return float(self.row[-1])
+
+    def __neg__(self) -> _Affine:
+        return _Affine(-self.row)
+
+    def __add__(self, other: _Affine) -> _Affine:
+        return _Affine(self.row + other.row)
+
+    def __sub__(self, other: _Affine) -> _Affine:
+        return _Affine(self.row - other.row)
+
+    def __mul__(self, other: _Affine) -> _Affine:
+        if self.row[:-1].any():
+            return _Affine(self.row * other._number())
+        return _Affine(other.row * self._number())
+
+    def __truediv__(self, other: _Affine) -> _Affine:
+        return _Affine(self.row / other._number())
 
 
 def branch_rows(weights: Floats, threshold: float) -> tuple[Row, Row]:

@@ -75,12 +75,12 @@ def _facts(view: View, score: Evaluation) -> list[tuple[str, str, str]]:
 
 
 def _features(view: View, seen: Trace) -> list[dict[str, Any]]:
-    """For each slider: from where to where, and where it starts; by what was seen, within the bounds."""
+    """For each slider, one for what is observed: from where to where, and where it starts; by what was seen."""
     low, high = seen.observations.min(axis=0), seen.observations.max(axis=0)
     room = np.where(high > low, 0.1 * (high - low), 1.0)
     low, high, middle = low - room, high + room, np.median(seen.observations, axis=0)
     task, found = view.policy.task, []
-    for place, name in enumerate(task.features):
+    for place, name in enumerate(task.features[: task.n_observed]):
         least, most = task.feature_low[place], task.feature_high[place]
         bottom = low[place] if least is None else max(low[place], least)
         top = high[place] if most is None else min(high[place], most)
@@ -132,12 +132,12 @@ def finite(value: float) -> float | None:
 
 def _replayed(policy: Policy, stage: Stage, seed: int) -> dict[str, Any]:
     """An episode as the page plays it, with pictures of some of its steps."""
-    length = len(trace(policy.tree, stage.recipe, np.array([seed]), stage.max_steps).rewards)
+    length = len(trace(policy.tree, policy.task, stage.recipe, np.array([seed]), stage.max_steps).rewards)
     every = -(-length // _MOST_PICTURES)
     replay = play_replay(policy, stage.recipe, seed, stage.max_steps, every)
     return {
         "score": float(replay.rewards.sum()),
-        "observations": replay.observations.tolist(),
+        "observations": replay.observations[:, : policy.task.n_observed].tolist(),
         "rewards": replay.rewards.tolist(),
         "every": every,
         "pictures": _pictures(replay, every),

@@ -73,7 +73,7 @@ class CompiledArena(Arena):
 
     def __init__(self, env_id: str, task: Task, max_steps: int | None = None):
         self._env_id, self._task = env_id, task
-        self.world, self._memory = make_world(env_id, task.action_dtype, max_steps)
+        self.world, self._memory = make_world(env_id, task.action_dtype, max_steps, task)
 
     def individual(self, order: IndividualOrder) -> IndividualResult:
         """See `Arena.individual`."""

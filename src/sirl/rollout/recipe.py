@@ -10,6 +10,7 @@ from sirl.options import Backend
 from sirl.rollout.arena import Arena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.simulators import Simulator
+from sirl.simulators.derived import deriving
 from sirl.simulators.gymnasium import GymnasiumSimulator
 from sirl.simulators.recipes import Recipe
 
@@ -49,7 +50,7 @@ class ArenaRecipe:
             from sirl.rollout.compiled import CompiledArena
 
             return CompiledArena(self.recipe.name, self.task, self.max_steps)
-        return LockstepArena(self._simulator(), self.task)
+        return LockstepArena(deriving(self._simulator(), self.task), self.task)
 
     def _simulator(self) -> Simulator:
         n_slots = _SLOTS[self.backend]

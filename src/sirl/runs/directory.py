@@ -30,7 +30,7 @@ from sirl.search.records import Record
 
 _LARGEST_CONFIG = 10**6
 _LARGEST_SCORE = 10**9
-_LARGEST_HISTORY = 10**9
+LARGEST_HISTORY = 10**9
 """Bytes: three million generations."""
 _TRACES = {".lock", ".config.toml.part", "start.json", ".start.json.part"}
 """All that a run leaves behind that was killed before it had begun."""
@@ -46,13 +46,15 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sirl: str
     features: list[str]
     actions: list[str]
-    """Names of the features, and of the actions or their components."""
+    """Names of what is observed, and of the actions or their components."""
     settings: Settings
     start: str = ""
     """The SHA-256 of the model that it starts from; empty: of none."""
     env_options: dict[str, Any] = {}
     versions: dict[str, str] = {}
     """What it is computed with."""
+    derive: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Derived features; not there if there are none."""
 
     def digest(self) -> str:
         """A fingerprint of all that the result of a generation depends on."""
@@ -210,7 +212,7 @@ def read_history(path: str | os.PathLike[str]) -> list[Record]:
     """The history of a run directory."""
     file = Path(path) / "history.jsonl"
     try:
-        return [msgspec.json.decode(line, type=Record) for line in read_plain(file, _LARGEST_HISTORY).splitlines()]
+        return [msgspec.json.decode(line, type=Record) for line in read_plain(file, LARGEST_HISTORY).splitlines()]
     except OSError as error:
         raise SirlError(f"{path} has no readable history.jsonl ({error.strerror}): give a run directory.") from None
     except (ValueError, RecursionError) as error:
@@ -259,7 +261,7 @@ def _let_go(lock: IO[bytes]) -> None:
 def _content(path: Path) -> bytes | None:
     """What a file holds; None if it is not there."""
     try:
-        return read_plain(path, _LARGEST_HISTORY)
+        return read_plain(path, LARGEST_HISTORY)
     except FileNotFoundError:
         return None
     except OSError:

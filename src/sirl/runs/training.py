@@ -61,7 +61,7 @@ class Training:
         recipe = make_recipe(env, options.env_options)
         self.settings = preset_settings(recipe.name, options.method).replace(**changes)
         _check_method(options.method, self.settings.collaborative_iterations)
-        self.task, repeatable = inspect(
+        seen, repeatable = inspect(
             recipe,
             options.features,
             options.actions,
@@ -69,6 +69,7 @@ class Training:
             hang_limit=options.hang_limit,
             play=True,
         )
+        self.task = seen.deriving(options.derive)
         if not repeatable:
             warnings.warn(
                 f"{recipe.name} gave two different episodes for one seed and the same actions, so this run can't be "
@@ -85,12 +86,13 @@ class Training:
             seed=options.seed,
             simulator=backend,
             sirl=__version__,
-            features=self.task.features,
+            features=seen.features,
             actions=self.task.action_names,
             settings=self.settings,
             start="" if start is None else hashlib.sha256(start.to_json()).hexdigest(),
             env_options=recipe.options,
             versions=versions(),
+            derive=self.task.derived,
         )
         self.state: SearchState = self.search.first_state()
         self.history = History()
@@ -104,7 +106,9 @@ class Training:
         if self.options.method not in ("laws", "linear"):
             raise SirlError(f"--method {self.options.method} starts from nothing: leave out --start, or use laws.")
         policy = start if isinstance(start, Policy) else load(start)
-        if reason := policy.mismatch(self.task):
+        theirs, ours = ([d.program for d in task.definitions] for task in (policy.task, self.task))
+        other = "" if theirs == ours else "its derived features are others, so give the same --derive"
+        if reason := policy.mismatch(self.task) or other:
             raise SirlError(f"{start} can't be started from on {self.task.env}: {reason}.")
         return policy
 
@@ -136,6 +140,7 @@ class Training:
         run = Training(
             env or named_by_file(config.env, f"write `sirl train {config.env} --resume {path}`"),
             **first,
+            derive=config.derive or [],
             start=Path(path) / "start.json" if config.start else None,
             env_options=config.env_options,
             **settings | {name: value for name, value in asked.items() if value is not None},
@@ -274,8 +279,8 @@ def train(env: Environment, *, on_generation: Callable[[Record], None] | None = 
         env: a Gymnasium id, or a function that makes an environment.
         on_generation: called with each generation's record.
         asked: how the run is made and where it is computed, any field of :class:`sirl.Options` (method, seed, out,
-            workers, simulator, hang_limit, features, actions, env_options, checkpoint_minutes, engine, address); and
-            any field of :class:`sirl.Settings`, over the preset's.
+            workers, simulator, hang_limit, features, actions, derive, env_options, checkpoint_minutes, engine,
+            address); and any field of :class:`sirl.Settings`, over the preset's.
     """
     run = Training(env, **asked)
     for record in run.generations():

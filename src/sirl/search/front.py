@@ -37,10 +37,14 @@ class Point(NamedTuple):
 
 
 def n_numbers(tree: Tree) -> int:
-    """Numbers in a tree that are not zero: of conditions weights and thresholds, of leaves what they add up."""
-    sums = [total for leaf in range(tree.n_leaves) for total in tree.leaves.formula(leaf).sums]
-    in_leaves = sum(len(total.terms) + (total.constant != 0) for total in sums)
-    return int(np.count_nonzero(tree.weights) + np.count_nonzero(tree.thresholds)) + in_leaves
+    """Numbers in a tree that are not zero: of conditions weights and thresholds, of laws weights and constants.
+
+    A leaf that always takes the same action of a menu, or the same choice, has none.
+    """
+    formulas = [tree.leaves.formula(leaf) for leaf in range(tree.n_leaves)] if tree.leaves.menu is None else []
+    laws = [f for f in formulas if f.choices is None or any(total.terms for total in f.sums)]
+    in_laws = sum(len(total.terms) + (total.constant != 0) for law in laws for total in law.sums)
+    return int(np.count_nonzero(tree.weights) + np.count_nonzero(tree.thresholds)) + in_laws
 
 
 Front = tuple[Point, ...]

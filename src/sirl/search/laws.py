@@ -31,6 +31,7 @@ from sirl.rollout.spread import Played, play_all, run_orders
 from sirl.search.champion import confirm, fresh_seeds
 from sirl.search.contenders import (
     Contender,
+    as_differences,
     first_contenders,
     halve,
     is_wide,
@@ -184,8 +185,9 @@ class Laws(NamedTuple):
         problem = self.problem
         order = ScaleOrder(problem.recipe, problem.task, root(problem.seed, Stream.SCALING, 0))
         (observations,) = run_orders(engine, observe, [order], problem.task.env)
-        values = term_values(observations, make_terms(problem.task, problem.settings.products))
-        scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
+        with np.errstate(over="ignore", under="ignore"):  # whatever the caller has set: what is too large weighs 0
+            values = term_values(observations, make_terms(problem.task, problem.settings.products))
+            scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
         contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
         return state._replace(scales=scales, contenders=contenders)
 
@@ -237,7 +239,7 @@ class Laws(NamedTuple):
 
     def _shrink(self, state: State, best: list[Tree], engine: Engine[Arena]) -> tuple[State, Cost, Cost]:
         """Put the contender on the front, and leave out what it misses least; costs of training and of validation."""
-        problem, contender = self.problem, state.contenders[0]
+        problem, contender = self.problem, as_differences(state.contenders[0])
         point, spent = self._point(state, contender, best[0], engine)
         front = with_point(state.front, point)
         if state.best is not None:

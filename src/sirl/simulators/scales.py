@@ -9,6 +9,7 @@ import numpy as np
 from sirl.arrays import Actions, Floats
 from sirl.keys import Key, episode_seeds, fold_all, uniforms
 from sirl.model.task import Task
+from sirl.simulators.derived import deriving
 from sirl.simulators.gymnasium import GymnasiumSimulator
 from sirl.simulators.recipes import Recipe
 
@@ -34,7 +35,7 @@ class ScaleOrder(NamedTuple):
 
 def observe(_: Any, order: ScaleOrder) -> Floats:
     """Observations (n, n_features) of some episodes with random actions."""
-    simulator = GymnasiumSimulator(order.recipe, 1, name=order.recipe.name)
+    simulator = deriving(GymnasiumSimulator(order.recipe, 1, name=order.recipe.name), order.task)
     seen, slot = [], np.zeros(1, dtype=np.int32)
     for key in fold_all(order.key, np.arange(_EPISODES)):
         seen.append(simulator.reset(slot, episode_seeds(np.array([key]))))

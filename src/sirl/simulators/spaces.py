@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sirl.errors import SirlError
-from sirl.model.task import Task
+from sirl.model.task import NO_BOUND, Task
 from sirl.simulators.naming import known_names
 
 _MOST_FEATURES = 100_000
@@ -68,7 +68,7 @@ def _observation(space: gym.Space[Any], env_id: str) -> dict[str, Any]:
 
 def _bounds(values: NDArray[Any]) -> list[float | None]:
     # Gymnasium writes "no bound" as infinity or as the largest number of the dtype.
-    return [float(v) if abs(float(v)) < 1e6 else None for v in values]
+    return [float(v) if abs(float(v)) < NO_BOUND else None for v in values]
 
 
 def _action(space: gym.Space[Any], env_id: str) -> dict[str, Any]:

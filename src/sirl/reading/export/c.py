@@ -27,11 +27,11 @@ def write_c(policy: Policy, real: Literal["double", "float"] = "double") -> str:
     addition (``-std=c99`` does not). With ``float`` it may differ where a sum is within rounding of its threshold.
     """
     writer = _C(policy, real)
-    task, n = policy.task, policy.task.n_features
+    task, n = policy.task, policy.task.n_observed
     lines = [
         f"/* The policy of a tree for {inert(task.env)}, written by sirl {__version__}. C99, nothing is allocated.",
         "   Compile with -std=c99, or with -ffp-contract=off, so that sums are rounded as they were in training.",
-        "   x:" + ",".join(f" {inert(name)}" for name in task.features),
+        "   x:" + ",".join(f" {inert(name)}" for name in task.features[:n]),
         f"   {'returns one of' if task.action == 'discrete' else 'action'}:"
         + ",".join(f" {inert(name)}" for name in task.action_names),
         "*/",
@@ -40,13 +40,14 @@ def write_c(policy: Policy, real: Literal["double", "float"] = "double") -> str:
     made = writer.functions()
     for node, body in made:
         name = "policy_act" if node == policy.tree.root else f"from_{node}"
-        head = writer.head(name)
-        if node == policy.tree.root:
+        is_top = node == policy.tree.root
+        head = writer.head(name, is_top)
+        if is_top:
             lines += [f"{head};", ""]  # a prototype, for compilers that ask for one
+            body = [*writer.derivations(), *body]
         else:
             head = f"static {head}"
-        unused = [] if any("x[" in line for line in body) or any("(x" in line for line in body) else ["    (void)x;"]
-        lines += [head, "{", *unused, *body, "}", ""]
+        lines += [head, "{", *writer.unused(body, is_top), *body, "}", ""]
     return "\n".join(lines).replace("[N]", f"[{n}]")
 
 
@@ -57,12 +58,25 @@ class _C(Source):
         self.out = real if policy.task.action == "box" else "int"
         self.returns = policy.task.action == "discrete"
 
-    def head(self, name: str) -> str:
-        """The first line of a function."""
+    def head(self, name: str, is_top: bool) -> str:
+        """The first line of a function; one below the top is given derived features too, if there are some."""
+        seen = f"const {self.real} x[N]"
+        if self.needed and not is_top:
+            seen += f", const {self.real} y[{len(self.needed)}]"
         if self.returns:
-            return f"int {name}(const {self.real} x[N])"
+            return f"int {name}({seen})"
         n = len(self.task.action_names)
-        return f"void {name}(const {self.real} x[N], {self.out} action[{n}])"
+        return f"void {name}({seen}, {self.out} action[{n}])"
+
+    def derivations(self) -> list[str]:
+        """The statements that compute derived features."""
+        found = [f"    y[{n}] = {text}; /* {remark} */" for n, (text, remark) in enumerate(self.formulas())]
+        return [f"    {self.real} y[{len(found)}];"] * bool(found) + found
+
+    def unused(self, body: list[str], is_top: bool) -> list[str]:
+        """What tells a compiler that a function does without an argument on purpose."""
+        given = "xy" if self.needed and not is_top else "x"
+        return [f"    (void){name};" for name in given if not any(re.search(rf"\b{name}\b[\[,)]", b) for b in body)]
 
     def number(self, value: float) -> str:
         value += 0.0
@@ -79,7 +93,8 @@ class _C(Source):
         return f"if ({test}) {{ /* {self.remark(split)} */", "} else {", "}"
 
     def go_on(self, split: int) -> str:
-        return f"return from_{split}(x);" if self.returns else f"from_{split}(x, action);"
+        seen = "x, y" if self.needed else "x"
+        return f"return from_{split}({seen});" if self.returns else f"from_{split}({seen}, action);"
 
     def act(self, formula: Formula, leaf: int) -> list[str]:
         if formula.choices is not None:

@@ -6,7 +6,7 @@ from html import escape
 from typing import NamedTuple
 
 from sirl.model.policy import Policy
-from sirl.model.text import condition, wrap
+from sirl.model.text import condition, derivations, wrap
 from sirl.reading.layout import Place, lay_out
 
 _LINE, _LETTER, _WIDEST, _PAD = 17, 7.3, 34, 10
@@ -35,6 +35,8 @@ class Picture(NamedTuple):
     boxes: list[Box]
     breadth: float
     children: dict[int, tuple[int, int]]
+    where: list[str]
+    """What its derived features are, a line each."""
 
 
 def picture(policy: Policy, across: str = "lines") -> Picture:
@@ -49,7 +51,8 @@ def picture(policy: Policy, across: str = "lines") -> Picture:
 
     places, total = lay_out(tree, breadth, _GAP)
     children = {split: (int(yes), int(no)) for split, (yes, no) in enumerate(tree.children.tolist())}
-    return Picture([Box(node, texts[node], places[node]) for node, _ in tree.nodes()], total, children)
+    where = [f"where {line}" for line in derivations(tree, task)]
+    return Picture([Box(node, texts[node], places[node]) for node, _ in tree.nodes()], total, children, where)
 
 
 def height(lines: list[str]) -> float:
@@ -67,7 +70,8 @@ def write_svg(policy: Policy) -> str:
     drawn = picture(policy)
     by_node = {box.node: box for box in drawn.boxes}
     right = max(box.place.depth * _COLUMN + width(box.lines) for box in drawn.boxes)
-    size = f'width="{right + 20:.0f}" height="{drawn.breadth + 20:.0f}"'
+    right = max([right, *(width([line]) for line in drawn.where)])
+    size = f'width="{right + 20:.0f}" height="{drawn.breadth + 20 + _LINE * len(drawn.where):.0f}"'
     title = escape(f"Decision tree for {policy.task.env}")
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}">']
     parts += [f"<title>{title}</title>", f"<style>{_STYLE}</style>"]
@@ -84,6 +88,8 @@ def write_svg(policy: Policy) -> str:
         for number, line in enumerate(box.lines):
             parts.append(f'<text x="{x + _PAD}" y="{y + _LINE * (number + 1):.1f}">{escape(line)}</text>')
         parts.append("</g>")
+    for number, line in enumerate(drawn.where):
+        parts.append(f'<text x="10" y="{drawn.breadth + 10 + _LINE * (number + 1):.1f}">{escape(line)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -99,6 +105,9 @@ def write_dot(policy: Policy) -> str:
     """A graph for Graphviz."""
     drawn = picture(policy)
     lines = ["digraph policy {", '  node [fontname="monospace", fontsize=10];']
+    if drawn.where:
+        text = "\\n".join(map(_quoted, drawn.where))
+        lines.append(f'  fontname="monospace"; fontsize=10; label="{text}";')
     for box in drawn.boxes:
         text = "\\n".join(_quoted(line) for line in box.lines)
         lines.append(f'  {_dot_name(box.node)} [label="{text}", shape={"box" if box.node >= 0 else "ellipse"}];')
@@ -147,6 +156,10 @@ def write_latex(policy: Policy) -> str:
     for split, ends in drawn.children.items():
         for child, word in zip(ends, "TF", strict=True):
             lines.append(rf"\draw ({_dot_name(split)}) -| node[near start, above] {{{word}}} ({_dot_name(child)});")
+    if drawn.where:
+        text = r" \\ ".join(_latex(line) for line in drawn.where)
+        middle, down = drawn.breadth / 76, sum(levels.values())
+        lines.append(rf"\node[align=center, font=\small] at ({middle:.2f}, {-down:.2f}) {{{text}}};")
     return _HEAD + "\n".join(lines) + "\n\\end{tikzpicture}\n\\end{document}\n"
 
 

@@ -6,13 +6,16 @@ level by level: all conditions are weighed, and a gather moves each observation 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sirl.errors import SirlError
+from sirl.model.derived import run
 from sirl.model.formula import Formula
 from sirl.model.policy import Policy
+from sirl.model.task import Task
 from sirl.model.tree import Tree
 
 _OPSET = 17
@@ -26,6 +29,7 @@ def write_onnx(policy: Policy) -> bytes:
     except ImportError:
         raise SirlError("ONNX is an extra: run `pip install 'sirl[onnx]'`.") from None
     graph = _Graph(onnx)
+    _derive(graph, policy.task)
     leaf = _walk(graph, policy.tree)
     formulas = [policy.tree.leaves.formula(number) for number in range(policy.tree.n_leaves)]
     action = _act(graph, formulas, leaf)
@@ -39,7 +43,7 @@ def write_onnx(policy: Policy) -> bytes:
     built = helper.make_graph(
         graph.nodes,
         "policy",
-        [helper.make_tensor_value_info("observation", onnx.TensorProto.DOUBLE, ["n", task.n_features])],
+        [helper.make_tensor_value_info("observation", onnx.TensorProto.DOUBLE, ["n", task.n_observed])],
         [helper.make_tensor_value_info("action", getattr(onnx.TensorProto, _TYPES[dtype]), shape)],
         graph.constants,
     )
@@ -57,6 +61,8 @@ class _Graph:
         self._onnx = onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+        self.seen = "observation"
+        """All features, (n, n_features)."""
 
     def constant(self, values: Any) -> str:
         name = f"c{len(self.constants)}"
@@ -70,7 +76,48 @@ class _Graph:
 
     def column(self, feature: int) -> str:
         """A feature of all observations, (n, 1)."""
-        return self.add("Gather", "observation", self.constant(np.array([feature])), axis=1)
+        return self.add("Gather", self.seen, self.constant(np.array([feature])), axis=1)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """An operand of a formula, (n, 1)."""
+
+    graph: _Graph
+    name: str
+
+    def _with(self, operator: str, *others: _Column) -> _Column:
+        return _Column(self.graph, self.graph.add(operator, self.name, *(other.name for other in others)))
+
+    def __add__(self, other: _Column) -> _Column:
+        return self._with("Add", other)
+
+    def __sub__(self, other: _Column) -> _Column:
+        return self._with("Sub", other)
+
+    def __mul__(self, other: _Column) -> _Column:
+        return self._with("Mul", other)
+
+    def __truediv__(self, other: _Column) -> _Column:
+        return self._with("Div", other)
+
+    def __neg__(self) -> _Column:
+        return self._with("Neg")
+
+
+def _derive(graph: _Graph, task: Task) -> None:
+    """Put the derived features behind what is observed, one after another."""
+
+    def feature(place: int) -> _Column:
+        return _Column(graph, graph.column(place))
+
+    def number(value: float) -> _Column:  # a column too, since a formula may be nothing but a number
+        zeros = graph.add("Mul", graph.column(0), graph.constant(np.zeros((1, 1))))
+        return _Column(graph, graph.add("Add", zeros, graph.constant(np.array([[value]]))))
+
+    for definition in task.definitions:
+        column = run(definition.program, feature, number)
+        graph.seen = graph.add("Concat", graph.seen, column.name, axis=1)
 
 
 def _walk(graph: _Graph, tree: Tree) -> str:
@@ -131,5 +178,5 @@ def _features(graph: _Graph, numbers: str) -> str:
     """The features with these numbers (n, m) of each observation; 1 where the number is -1."""
     none = graph.add("Less", numbers, graph.constant(np.array([[0]])))
     safe = graph.add("Where", none, graph.constant(np.array([[0]])), numbers)
-    found = graph.add("GatherElements", "observation", safe, axis=1)
+    found = graph.add("GatherElements", graph.seen, safe, axis=1)
     return graph.add("Where", none, graph.constant(np.array([[1.0]])), found)

@@ -9,24 +9,59 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
+from sirl.model.derived import run
 from sirl.model.formula import Formula, Sum, Term
 from sirl.model.policy import Policy
 from sirl.model.text import condition, plain
+from sirl.model.tree import used_features
 
 DEEPEST = 40
 """Conditions inside each other; what lies deeper is a function of its own, since languages limit their nesting."""
 
 
+@dataclass(frozen=True)
+class _Code:
+    """An operand in source code; what binds less than its place asks for stands in parentheses."""
+
+    text: str
+    binds: int = 3
+    """1: a sum, 2: a product, 3: a single thing."""
+
+    def _in(self, place: int) -> str:
+        return self.text if self.binds >= place else f"({self.text})"
+
+    def __add__(self, other: _Code) -> _Code:
+        return _Code(f"{self._in(1)} + {other._in(2)}", 1)
+
+    def __sub__(self, other: _Code) -> _Code:
+        return _Code(f"{self._in(1)} - {other._in(2)}", 1)
+
+    def __mul__(self, other: _Code) -> _Code:
+        return _Code(f"{self._in(2)} * {other._in(3)}", 2)
+
+    def __truediv__(self, other: _Code) -> _Code:
+        return _Code(f"{self._in(2)} / {other._in(3)}", 2)
+
+    def __neg__(self) -> _Code:
+        return _Code(f"-{self._in(3)}", 2)
+
+
 class Source(ABC):
-    """Writes the functions of one policy in one language."""
+    """Writes the functions of one policy in one language.
+
+    What is observed is ``x``; derived features that the tree needs are ``y``.
+    """
 
     indent: ClassVar[str] = "    "
     product: ClassVar[str] = " * "
 
     def __init__(self, policy: Policy):
         self.policy, self.tree, self.task = policy, policy.tree, policy.task
+        self.needed = self.task.needed(used_features(self.tree)) if self.task.derived else {}
+        self._place = {feature: place for place, feature in enumerate(self.needed)}
 
     @abstractmethod
     def number(self, value: float) -> str:
@@ -43,6 +78,21 @@ class Source(ABC):
     @abstractmethod
     def go_on(self, split: int) -> str:
         """The statement that goes on in the function of a split."""
+
+    def feature(self, number: int) -> str:
+        """A feature by its number."""
+        return f"x[{number}]" if number < self.task.n_observed else f"y[{self._place[number]}]"
+
+    def formulas(self) -> list[tuple[str, str]]:
+        """The derived features that are needed, in order: what each computes, and a remark."""
+        found = [
+            (run(definition.program, self._operand, lambda value: _Code(self.number(value))).text, definition.line)
+            for definition in self.needed.values()
+        ]
+        return [(text, inert(line)) for text, line in found]
+
+    def _operand(self, number: int) -> _Code:
+        return _Code(self.feature(number))
 
     def functions(self) -> list[tuple[int, list[str]]]:
         """The root (a split, or ~leaf) and what has a function of its own, each with its statements; deepest first."""
@@ -90,7 +140,7 @@ class Source(ABC):
             sign = " - " if weight < 0 else " + "
             if first and not text:
                 sign = "-" if weight < 0 else ""
-            text += sign + self.product.join([self.number(abs(weight)), *(f"x[{f}]" for f in features)])
+            text += sign + self.product.join([self.number(abs(weight)), *(self.feature(f) for f in features)])
         return text
 
     def remark(self, split: int) -> str:

@@ -1,6 +1,6 @@
 // Everything together: one tree, lit by the replay or by the sliders, whichever moved last.
 import { h, byId, short } from "./dom.js";
-import { act, holds, prepare, walk } from "./policy.js";
+import { act, extend, holds, prepare, walk } from "./policy.js";
 import { Player } from "./replay.js";
 import { tellExplanation, tellFacts, tellRules, tellScores, tellTraining } from "./sections.js";
 import { drawTree } from "./tree.js";
@@ -11,14 +11,15 @@ const tree = prepare(data.tree);
 const view = drawTree(tree);
 
 /** The action and its reasons, for an observation. */
-function decide(x) {
+function decide(seen) {
+  const x = extend(tree, seen);
   const path = walk(tree, x);
   const leaf = ~path[path.length - 1];
-  return { path, leaf, action: act(tree.leaves[leaf], x), label: tree.leaves[leaf].action };
+  return { x, path, leaf, action: act(tree.leaves[leaf], x), label: tree.leaves[leaf].action };
 }
 
-function show(x) {
-  const { path, leaf, action, label } = decide(x);
+function show(seen) {
+  const { x, path, leaf, action, label } = decide(seen);
   view.light(path);
   byId("action").textContent = label;
   const computes = tree.leaves[leaf].formula.sums.some(([, terms]) => terms.length);

@@ -33,6 +33,34 @@ export function act(leaf, x) {
   return low && high ? values.map((v, i) => Math.min(Math.max(v, low[i]), high[i])) : values;
 }
 
+/** What is observed, followed by what is derived from it: each by a program for a machine with a stack. */
+export function extend(tree, seen) {
+  const x = [...seen];
+  for (const { program } of tree.derived) x.push(run(program, x));
+  return x;
+}
+
+const JOIN = { "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b };
+
+function run(program, x) {
+  const stack = [];
+  for (const [word, value] of program) {
+    if (word === "feature") stack.push(x[value]);
+    else if (word === "number") stack.push(value);
+    else if (word === "negate") stack.push(-stack.pop());
+    else if (word === "power") {
+      const base = stack.pop();
+      let product = base;
+      for (let n = 1; n < value; n++) product *= base;
+      stack.push(product);
+    } else {
+      const right = stack.pop();
+      stack.push(JOIN[word](stack.pop(), right));
+    }
+  }
+  return stack[0];
+}
+
 /** Weights by name become pairs of a feature's place and its weight, in order. */
 export function prepare(tree) {
   const place = new Map(tree.task.features.map((name, i) => [name, i]));

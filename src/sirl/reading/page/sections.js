@@ -24,7 +24,8 @@ export function tellRules(tree) {
     const conditions = rule.when.map((text, i) => h("li", {}, h("span", { class: "joint" }, i ? "and " : "when "), h("code", {}, text)));
     return h("li", { "data-rule": rule.leaf }, h("strong", {}, rule.action), share, h("ul", {}, ...conditions));
   });
-  reveal("rules", h("ol", { class: "rules" }, ...items));
+  const where = tree.where.map((line) => h("p", {}, "where ", h("code", {}, line)));
+  reveal("rules", h("ol", { class: "rules" }, ...items), ...where);
 }
 
 export function tellExplanation(data) {

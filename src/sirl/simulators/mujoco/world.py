@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from sirl.arrays import Actions, Floats
 from sirl.jit import part
+from sirl.model.task import Task
+from sirl.simulators.derived import Nothing, Programs, derive, make_programs
 from sirl.simulators.mujoco.library import (
     Loop,
     address_of,
@@ -92,7 +94,8 @@ class World(NamedTuple):
     control_cost: Actions
     """(1,) in the action's dtype: of the sum of an action's squares, since Gymnasium computes it in that precision."""
     observation: Floats
-    """(1, n_features): what is seen now."""
+    """(1, n_features): what is seen now, and what is derived from it."""
+    derived: Programs | Nothing
     max_steps: int
     """Episodes are truncated here."""
     reaches: bool
@@ -113,7 +116,7 @@ def begin(world: World, start: Any) -> None:
         physics.qvel[0, j] = start[nq + j]
     if world.reaches:
         call_with_two(physics.place, physics.model, physics.data)
-    _observe(world)
+    _see(world)
 
 
 @part
@@ -139,8 +142,9 @@ def advance(world: World) -> Any:
     if is_broken(physics.qpos, physics.qvel, physics.warnings):
         for j in range(world.observation.shape[1]):
             world.observation[0, j] = 0.0
+        derive(world.derived, world.observation[0])
         return 0.0, True, True
-    _observe(world)
+    _see(world)
     if world.reaches:
         return reward, False, False
     return (
@@ -148,6 +152,12 @@ def advance(world: World) -> Any:
         has_fallen(physics.qpos, physics.qvel, world.body),
         False,
     )
+
+
+@part
+def _see(world: World) -> None:
+    _observe(world)
+    derive(world.derived, world.observation[0])
 
 
 @part
@@ -189,26 +199,30 @@ class Memory(NamedTuple):
     arrays: list[Any]
 
 
-def make_world(env_id: str, action_dtype: str, max_steps: int | None = None) -> tuple[World, Memory]:
+def make_world(
+    env_id: str, action_dtype: str, max_steps: int | None = None, seen: Task | None = None
+) -> tuple[World, Memory]:
     """A task of ``SUPPORTED`` for compiled loops, where MuJoCo's library is found.
 
     Args:
         env_id: its id.
         action_dtype: of the controls, float32 or float64.
         max_steps: truncate episodes here, if that is before Gymnasium's own time limit.
+        seen: the task whose features are derived, if some are.
     """
     silence_mujoco()
     stop_timers()
     task, model = SUPPORTED[env_id], load_model(env_id)
     data = mujoco.MjData(model)
     reach, arrays = _make_reach(data, task.reaches)
-    body = BodyRules.of(task, model)
+    body, derived = BodyRules.of(task, model), make_programs(seen)
     n_features = 11 if task.reaches else model.nq - body.hidden + model.nv
     world = World(
         physics=_make_physics(model, data, task.frame_skip),
         control=np.zeros(model.nu, action_dtype),
         control_cost=np.array([task.control_cost], action_dtype),
-        observation=np.zeros((1, n_features)),
+        observation=np.zeros((1, n_features if seen is None else seen.n_features)),
+        derived=derived,
         max_steps=time_limit(env_id, max_steps),
         reaches=task.reaches,
         body=body,
