@@ -260,7 +260,10 @@ def test_progress_is_read_from_the_directories(done):
         (["--runs", "9-5"], "runs = '9-5' is not allowed"),
         (["--episodes", "0"], "episodes = 0 is not allowed"),
         (["--workers", "0"], "workers = 0 is not allowed"),
-        (["--report", "--out", "nowhere"], "nowhere has no finished run yet: start some with `sirl reproduce"),
+        (
+            ["--report", "--out", "nowhere"],
+            "nowhere has no finished run yet whose champions have played 100 unseen episodes: start some with `sirl reproduce",
+        ),
     ],
 )
 def test_bad_questions(refusal, arguments, reason):
