@@ -262,7 +262,7 @@ def test_progress_is_read_from_the_directories(done):
         (["--workers", "0"], "workers = 0 is not allowed"),
         (
             ["--report", "--out", "nowhere"],
-            "nowhere has no finished run yet whose champions have played 100 unseen episodes: start some with `sirl reproduce",
+            "have played 100 unseen episodes: start some with `sirl reproduce --out nowhere`",
         ),
     ],
 )
