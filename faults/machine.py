@@ -160,22 +160,31 @@ class Life(RuleBasedStateMachine):
         if hasattr(self, "place"):
             shutil.rmtree(self.place)
 
-    @rule(generations=st.integers(0, 3), minutes=st.sampled_from([0.0, 60.0]))
-    def train(self, generations: int, minutes: float) -> None:
+    @rule(generations=st.integers(0, 3), minutes=st.sampled_from([0.0, 60.0]), replace=st.booleans())
+    def train(self, generations: int, minutes: float, replace: bool = True) -> None:
         """Begin, or go on, for some generations, and stop."""
-        self._run(generations, minutes)
+        self._run(generations, minutes, replace)
 
-    @rule(operations=st.integers(0, 60), minutes=st.sampled_from([0.0, 60.0]))
-    def kill(self, operations: int, minutes: float) -> None:
+    @rule(operations=st.integers(0, 60), minutes=st.sampled_from([0.0, 60.0]), replace=st.booleans())
+    def kill(self, operations: int, minutes: float, replace: bool = True) -> None:
         """Begin, or go on, and be killed before some operation on a file."""
-        self._run(TINY["generations"], minutes, Dying(operations))
+        self._run(TINY["generations"], minutes, replace, Dying(operations))
 
-    def _run(self, generations: int, minutes: float, system: Any = os) -> None:
+    def _run(self, generations: int, minutes: float, replace: bool, system: Any = os) -> None:
+        champion = self.path / "champion.json"
+        edited = champion.read_bytes() if champion.exists() and champion.read_bytes() in self.edited else None
+        try:
+            self._try_to_run(generations, minutes, replace, system)
+        finally:
+            if edited is not None and not replace:
+                assert champion.read_bytes() == edited, "an edited champion was replaced without asking"
+
+    def _try_to_run(self, generations: int, minutes: float, replace: bool, system: Any) -> None:
         run = None
         with self._nothing_is_lost():
             try:
                 with mock.patch.object(files, "os", system), suppress(SirlError, KilledError):
-                    run = self._start(minutes)
+                    run = self._start(minutes, replace)
                     steps = run.generations()
                     for _ in zip(range(generations), steps, strict=False):
                         pass
@@ -194,9 +203,9 @@ class Life(RuleBasedStateMachine):
         assert all(now >= then for now, then in zip(after, before, strict=True)), f"{before} became {after}"
         assert all(text in contents(self.path, "champion") for text in mine), "an edited champion is gone"
 
-    def _start(self, minutes: float) -> Training:
+    def _start(self, minutes: float, replace: bool = True) -> Training:
         if (self.path / "config.toml").exists():
-            return Training.resume(self.path, workers=1, checkpoint_minutes=minutes)
+            return Training.resume(self.path, workers=1, checkpoint_minutes=minutes, replace_edited=replace)
         return Training("CartPole-v1", out=self.path, workers=1, checkpoint_minutes=minutes, **TINY)
 
     def _pick(self, pattern: str, which: int) -> Path | None:

@@ -10,6 +10,7 @@ from formula_leaves import policy_of
 from sirl.errors import SirlError
 from sirl.model.tokens import write_name
 from sirl.reading.check import check, read_property
+from sirl.reading.edit import read_text
 from sirl.reading.language import read_conditions
 
 NAMES = ["x", "v", "cos(theta)", "left leg", "x_2"]
@@ -109,10 +110,64 @@ def test_answers_agree_with_many_states(kind, seed):
             assert policy.tree.walk(verdict.state[None])[0] == verdict.leaf
 
 
-def test_products_are_left_open():
-    policy = policy_of("products")
-    assert set(answers(policy, "", "leg > 0.3")) <= {"open", "holds"}
-    assert answers(policy, "p_z < 1 and p_z > 2", "leg > 0.3") == ["holds"] * 3, "there is no such state at all"
+def pendulum(law):
+    return read_text(law, sirl.load("paper:InvertedPendulum"))
+
+
+@pytest.mark.parametrize(
+    ("law", "when", "never", "answer"),
+    [
+        ("x*theta + 0.1", "x >= 0 and theta >= 0", "push < 0", "holds"),  # signs decide, without any bounds
+        ("x*theta + 0.1", "x >= 0 and theta >= -1", "push < 0", "fails"),
+        ("x*theta", "0 < x < 1 and 0 < theta < 2", "push > 2.1", "holds"),
+        ("x*theta", "0 < x < 1 and 0 < theta < 2", "push > 1.9", "fails"),
+        ("x*x - 2*x*theta + theta*theta + 0.01", "-1 < x < 1 and -1 < theta < 1", "push < 0", "holds"),
+        ("x*x - 2*x*theta + theta*theta - 0.01", "-1 < x < 1 and -1 < theta < 1", "push < 0", "fails"),
+        ("x*v - theta*omega", "0.5 < x < 1 and 1 < v < 2 and -1 < theta < 1 and 0 < omega < 0.4", "push < 0", "holds"),
+        ("x*v - theta*omega", "0.5 < x < 1 and 1 < v < 2 and -1 < theta < 1 and 0 < omega < 0.6", "push < 0", "fails"),
+        ("x*x + 2*x*theta + theta*theta + 0.01", "", "push < 0", "open"),  # true, and no box has an end
+        ("4*x*theta", "", "push > 3", "holds"),  # beyond what the law is held within
+    ],
+)  # fmt: skip
+def test_products(law, when, never, answer):
+    policy = pendulum(f"push = {law}")
+    (verdict,) = check(policy, read_property(policy, when, never))
+    assert verdict.answer == answer
+    if answer == "open":
+        assert verdict.why == "it multiplies features of which x, theta has no bounds; give some with --when"
+    if answer == "fails":
+        push = float(policy.predict(verdict.state)[0][0])
+        assert push < 0 if "<" in never else push > 1.9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_products_agree_with_many_states(seed):
+    """No state of many that were tried refutes what is said to hold, and what is said to refute does."""
+    rng = np.random.default_rng(seed)
+    policy = policy_of("products", rng)
+    when = " and ".join(f"-1 <= {write_name(name)} <= 1" for name in policy.task.features)
+    bound = round(float(rng.uniform(-1, 0.8)), 2)
+    x = rng.uniform(-1, 1, (20_000, policy.task.n_features))
+    leaves, legs = policy.tree.walk(x), policy.predict(x)[0][:, 1]
+    for verdict in check(policy, read_property(policy, when, f"leg > {bound}")):
+        assert verdict.answer != "open"
+        if verdict.answer == "holds":
+            assert not (legs[leaves == verdict.leaf] > bound).any()
+        else:
+            assert policy.predict(verdict.state)[0][1] > bound
+            assert np.abs(verdict.state).max() <= 1
+
+
+def test_scores_with_products():
+    lander = sirl.load("paper:LunarLander")
+    policy = read_text(
+        "largest of\n  coast = 0\n  fire left engine = -1\n  fire main engine = p_x*v_x - 2\n  fire right engine = -1",
+        lander,
+    )
+    never = "fire main engine"
+    assert answers(policy, "-1 < p_x < 1 and -1 < v_x < 1.9", never) == ["holds"]
+    assert answers(policy, "-1 < p_x < 1 and -1 < v_x < 2.5", never) == ["fails"]
+    assert answers(policy, "", never) == ["fails"], "the bounds of the features are enough"
 
 
 def test_the_command(sirl_command, refusal):

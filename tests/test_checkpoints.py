@@ -129,8 +129,14 @@ def test_a_champion_that_was_edited_is_kept(tmp_path, whole):
     lines = (path / "champion.json").read_text().splitlines()
     mine = "\n".join(line for line in lines if '"checksum"' not in line)
     (path / "champion.json").write_text(mine)
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    with pytest.raises(
+        sirl.SirlError, match=r"champion\.json was edited, .*: copy it elsewhere, or add --replace-edited"
+    ):
+        sirl.Training.resume(path, workers=1)
+    assert before == {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
     with pytest.warns(UserWarning, match=r"champion\.json is not what the run goes on from"):
-        list(sirl.Training.resume(path, workers=1).generations())
+        list(sirl.Training.resume(path, workers=1, replace_edited=True).generations())
     assert (path / "champion-before.json").read_text() == mine
     assert outcome(path) == outcome(whole)
 
@@ -314,7 +320,9 @@ def test_a_champion_edited_by_the_command_is_kept(tmp_path, whole):
     edited = champion.changed(champion.tree, "edited by hand")
     early = sirl.Policy(edited.task, edited.tree, msgspec.structs.replace(edited.origin, generation=-1))
     early.save(path / "champion.json")
+    with pytest.raises(sirl.SirlError, match=r"champion\.json was edited"):
+        sirl.Training.resume(path, workers=1)
     with pytest.warns(UserWarning, match=r"champion\.json is not what the run goes on from"):
-        list(sirl.Training.resume(path, workers=1).generations())
+        list(sirl.Training.resume(path, workers=1, replace_edited=True).generations())
     assert (path / "champion-before.json").read_bytes() == early.to_json()
     assert outcome(path) == outcome(whole)

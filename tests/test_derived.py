@@ -14,15 +14,19 @@ from hypothesis import strategies as st
 
 import sirl
 from conftest import TINY, Tiny
+from every_kind import deriving, policy_of_kind
 from formula_leaves import DERIVED, policy_of
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.learning.forest import pack
+from sirl.model.laws import LawLeaves
 from sirl.model.policy import Policy
 from sirl.model.task import Task
+from sirl.model.tree import Tree
 from sirl.reading.check import check, read_property
-from sirl.reading.complexity import measure
+from sirl.reading.complexity import decision_costs, leaf_costs, measure
 from sirl.reading.describing import describe_tree, look
 from sirl.reading.edit import read_text, write_text
+from sirl.reading.export import export
 from sirl.reading.playing import Stage
 from sirl.reading.region import Region, Row
 from sirl.reading.report import Effort, gather
@@ -350,11 +354,8 @@ def test_an_edit_can_speak_of_them():
 
 
 def lean_policy(derived):
-    policy = sirl.load("paper:InvertedPendulum")
-    task = policy.task.deriving(derived)
     text = "if lean < 0\n    push -1\nelse\n    push +1\n"
-    base = Policy(task, policy.tree._replace(weights=np.hstack([policy.tree.weights, np.zeros((1, len(derived)))])))
-    return read_text(text, base)
+    return read_text(text, deriving(sirl.load("paper:InvertedPendulum"), derived))
 
 
 def test_a_linear_one_is_proved_exactly():
@@ -372,8 +373,90 @@ def test_a_curved_one_is_never_refuted_by_a_state_that_is_none():
     policy = lean_policy(["lean = theta**2 + 1"])
     assert {v.answer for v in check(policy, read_property(policy, "", "push -1"))} == {"holds"}  # its bounds prove it
     policy = lean_policy(["lean = theta*omega"])
-    for verdict in check(policy, read_property(policy, "theta > 0.2 and omega > 1", "push -1")):
-        assert verdict.answer in ("holds", "open")
+    asked = read_property(policy, "theta > 0.2 and omega > 1", "push -1")
+    assert {verdict.answer for verdict in check(policy, asked)} == {"holds"}
+
+
+LEAN = ["lean = theta**2 - 0.5*theta*omega", "twice = 2*lean - x", "ratio = x/(1 + v**2)"]
+
+
+@pytest.mark.parametrize(
+    ("law", "when", "never", "answer"),
+    [
+        ("push = lean", "-1 < theta < 1 and -1 < omega < 1", "push > 1.6", "holds"),  # 1 + 0.5 at most
+        ("push = lean", "-1 < theta < 1 and -1 < omega < 1", "push > 1.4", "fails"),
+        ("push = lean - twice*0.5", "-1 < x < 1", "push > 0.6", "holds"),  # half of x: curves cancel
+        ("push = lean*ratio", "-1 < theta < 1 and -1 < omega < 1 and -1 < x < 1", "push > 1.7", "holds"),
+        ("push = lean*ratio", "-1 < theta < 1 and -1 < omega < 1 and -1 < x < 1", "push > 1.2", "fails"),
+        ("push = twice*twice", "", "push < 0", "holds"),
+        ("push = ratio*v", "-1 < x < 1 and -3 < v < 3", "push > 0.6", "holds"),  # x/2 at most, at v = 1
+        ("push = ratio*v", "-1 < x < 1 and -3 < v < 3", "push > 0.45", "fails"),
+        ("push = lean*omega", "theta > 2", "push > 1", "fails"),
+    ],
+)
+def test_boxes_decide_laws_of_curved_ones(law, when, never, answer):
+    policy = read_text(law, deriving(sirl.load("paper:InvertedPendulum"), LEAN))
+    (verdict,) = check(policy, read_property(policy, when, never))
+    assert verdict.answer == answer
+    if verdict.state is not None:
+        np.testing.assert_array_equal(policy.task.extended(verdict.state[None, :4])[0], verdict.state)
+        bound = float(never.split()[-1])
+        assert policy.predict(verdict.state[:4])[0][0] > bound
+
+
+def test_what_boxes_can_not_decide_is_open():
+    policy = lean_policy(["lean = theta**2 - theta*omega + omega**2 + 0.001"])
+    left, _ = check(policy, read_property(policy, "", "push -1"))
+    assert left.answer == "open"
+    assert left.why == "it derives from features of which theta, omega has no bounds; give some with --when"
+    left, _ = check(policy, read_property(policy, "-1 < theta < 1 and 1.5 < omega < 2", "push -1"))
+    assert left.answer == "holds"
+
+
+def test_one_hot_laws_multiply_derived_ones():
+    task = describe(Tiny(spaces.Discrete(3), spaces.Box(-9, 9, (1,))), "Tiny-v0").deriving(["twice = 2*x0 - 3*x1"])
+    leaves = LawLeaves.of_named([{task.action_names[0]: [(["twice", "twice"], 1.0), (["x0", "x1"], -1.0)]}], task)
+    policy = Policy(task, Tree(np.zeros((0, 4)), np.zeros(0), np.zeros((0, 2), dtype=np.int32), leaves))
+    for never, answer in (("> 8.5", "fails"), ("> 9", "holds"), ("< 0", "holds")):
+        (verdict,) = check(policy, read_property(policy, "", f'"{task.action_names[0]}" {never}'))
+        assert verdict.answer == answer
+    (verdict,) = check(policy, read_property(policy, "x1 < 0.5", f'"{task.action_names[0]}" > 4'))
+    assert verdict.answer == "holds"
+
+
+def test_an_edit_writes_laws_of_them():
+    policy = policy_of_kind("derived law")
+    text = write_text(policy)
+    assert "# where lean = theta + 0.1*omega\n# where swing = lean*omega/(1 + x**2)\n" in text
+    assert "    push = 9.1*x + 34.26*lean - 2.5*x*lean + 0.3*lean*swing\n" in text
+    assert read_text(text, policy) is policy
+    edited = read_text('push = 0.5*lean*"swing" - lean·2', policy)
+    assert str(edited).splitlines()[0] == "always push = -2·lean + 0.5·lean·swing"
+    x, theta, _, omega = seen = [0.3, -0.2, 0.1, 0.4]
+    lean = theta + 0.1 * omega
+    assert edited.predict(seen)[0][0] == pytest.approx(0.5 * lean * lean * omega / (1 + x**2) - 2 * lean)
+    with pytest.raises(SirlError, match="there is no 'swings'; perhaps swing"):
+        read_text("push = swings", policy)
+
+
+def test_explain_leaves_out_terms_of_them(sirl_command, tmp_path):
+    policy_of_kind("derived law").save(tmp_path / "model.json")
+    playing = ["--episodes", "1", "--workers", "1", "--max-steps", "12"]
+    told = sirl_command("explain", str(tmp_path / "model.json"), *playing)
+    assert "without" in told.out
+    assert "lean·swing" in told.out
+
+
+def test_latex_tells_what_they_are():
+    drawn = export(policy_of_kind("derived law"), "latex").decode()
+    assert r"where lean = theta + 0.1*omega \\ {}where swing = lean*omega/(1 + x**2)" in drawn
+
+
+def test_experiments_count_their_operations():
+    policy = policy_of_kind("derived law")
+    in_split, lean, swing = 3, 2, 4
+    others = decision_costs(policy.tree, policy.task) - leaf_costs(policy.tree)
+    assert others.tolist() == [in_split + lean + swing] * 2
 
 
 def test_a_page_moves_what_is_observed():

@@ -7,6 +7,7 @@ import sirl
 from conftest import Tiny
 from formula_leaves import policy_of
 from sirl.errors import SirlError
+from sirl.model.formula import Sum, Term
 from sirl.model.policy import Policy
 from sirl.reading.edit import read_text, write_text
 from sirl.simulators.spaces import describe
@@ -119,3 +120,77 @@ def test_the_command(sirl_command, refusal, monkeypatch, tmp_path):
     assert "InvertedPendulum-edited-2.json" in out
     monkeypatch.setenv("EDITOR", "true")
     assert sirl_command("edit", "paper:InvertedPendulum").out == "nothing was changed\n"
+
+
+def pendulum(text):
+    return read_text(text, sirl.load("paper:InvertedPendulum"))
+
+
+def test_laws_are_written_and_come_back():
+    edited = pendulum(
+        """
+        if x < 0
+            push = 9*x + 34.5*theta - 0.5
+                + 2·x·theta - theta*(1 - x)     # it goes on further in
+        else
+            push -1
+        """
+    )
+    (law, other) = (edited.tree.leaves.formula(leaf).sums for leaf in range(2))
+    assert law == (Sum(-0.5, (Term(9.0, (0,)), Term(33.5, (1,)), Term(3.0, (0, 1)))),)
+    assert other == (Sum(-1.0),)
+    x = np.array([[-0.1, 0.05, 0.0, 0.0], [-0.1, 0.5, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(edited.predict(x)[0].ravel(), [-0.9 + 1.675 - 0.015 - 0.5, 3.0, -1.0], rtol=1e-6)
+    assert read_text(write_text(edited), edited) is edited
+    again = read_text(write_text(edited).replace("33.5", "33.25"), edited)
+    assert again.tree.leaves.formula(0).sums[0].terms[1].weight == 33.25
+    assert again.tree.leaves.formula(1) == edited.tree.leaves.formula(1)
+    back = Policy.from_json(again.to_json())
+    np.testing.assert_array_equal(back.predict(x)[0], again.predict(x)[0])
+
+
+def test_scores_are_written_and_come_back():
+    lander = sirl.load("paper:LunarLander")
+    text = """
+        if p_y < 0.5
+            largest of
+                coast = 0.1
+                "fire left engine" = theta*omega - 1
+                fire main engine = -2*v_y
+                fire right engine = -3
+        else
+            fire right engine
+        """
+    edited = read_text(text, lander)
+    x = np.zeros((4, 8))
+    x[1, 3] = -1.0
+    x[2, 4:6] = 2.0
+    x[3, 1] = 1.0
+    assert edited.predict(x)[0].tolist() == [0, 2, 1, 3]
+    assert str(edited).endswith("└─ no  → fire right engine")
+    assert read_text(write_text(edited), edited) is edited
+    named = read_text("if p_y < 0\n  coast\nelse\n  leaf 0", edited)
+    assert named.predict(x)[0].tolist() == [0, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "why"),
+    [
+        ("InvertedPendulum", "push = 2*x*theta*v", "line 1: the law '2*x*theta*v' can't be read: it multiplies more"),
+        ("InvertedPendulum", "push = 2*y", "line 1: the law '2*y' can't be read: there is no 'y'"),
+        ("InvertedPendulum", "push = 2*x\n  + nan", "line 1: the law '2*x + nan' can't be read: there is no 'nan'"),
+        ("InvertedPendulum", "push =", "line 1: the law '' can't be read: it ends where a number or a feature is due"),
+        ("InvertedPendulum", "pull = 2*x", "line 1: there is no 'pull' to give a law; there are push"),
+        ("InvertedPendulum", "push = 1\npush = 2", "line 2: there is a law for push already"),
+        ("InvertedPendulum", "largest of\n  push = 1", "line 1: `largest of` chooses among discrete actions"),
+        ("Reacher", "shoulder = 1", "line 1: there is no law for elbow"),
+        ("LunarLander", "coast = 1", "line 1: a law with `=` steers a continuous action; write `largest of`"),
+        ("LunarLander", "largest of\n  coast = 1", "line 2: there is no law for fire left engine"),
+        ("LunarLander", "largest of\ncoast = 1", "line 1: `largest of` has no laws"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_law(model, text, why):
+    with pytest.raises(SirlError) as error:
+        read_text(text, sirl.load(f"paper:{model}"))
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,12 +1,14 @@
 """What the paper found by hand is found, and a constant's sweep changes that constant."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 import sirl
 from sirl.model.text import condition
+from sirl.reading.edit import read_text
 from sirl.reading.explain import explain
 from sirl.reading.playing import Stage
 from sirl.reading.sensitivity import constants, find_constant, usual_range, with_constant
@@ -22,7 +24,7 @@ def test_reachers_two_terms():
     assert condition(found.simple, 0, policy.task).text(policy.task.features) == "cos(theta_1) + 0.1·omega_1 < 0"
     assert found.simple_score >= found.score - 0.43
     most = max(found.losses, key=lambda term: term.loss)
-    assert policy.task.features[most.feature] in ("cos(theta_1)", "omega_1")
+    assert policy.task.features[most.place.term] in ("cos(theta_1)", "omega_1")
 
 
 def test_constants_are_those_that_are_shown():
@@ -65,3 +67,31 @@ def test_the_printed_trees(sirl_command, name):
     assert out.count("  simply: ") == policy.tree.n_splits
     assert out.count("    without ") == np.count_nonzero(policy.tree.weights)
     assert sirl.load("simple.json").origin.changed == "simplified by explain"
+
+
+LAW = "push = 9.027*x + 34.26*theta + 1.097*v + 2.096*omega - 0.01543 + 0.001*x*theta"
+
+
+def test_a_law_is_explained_term_by_term(sirl_command, tmp_path):
+    policy = read_text(LAW, sirl.load("paper:InvertedPendulum"))
+    policy.save(tmp_path / "law.json")
+    asked = ["--episodes", 3, "--workers", 1, "--max-steps", 200]
+    code, out, _ = sirl_command("explain", "law.json", *asked, "--out", "simple.json")
+    assert code == 0
+    assert out.startswith("leaf 0: push = 9.027·x + 34.26·theta + 1.097·v + 2.096·omega + 0.001·x·theta - 0.01543\n")
+    assert "    without x·theta: +0.00 ± 0.00  can go\n" in out
+    assert "    without constant: +0.00 ± 0.00  can go\n" in out
+    assert re.search(r"    without theta: -1\d\d\.\d\d ± \d+\.\d\d\n", out)
+    (total,) = sirl.load("simple.json").tree.leaves.formula(0).sums
+    assert {term.features for term in total.terms} <= {(0,), (1,), (2,), (3,)}
+    assert all(term.weight == float(f"{term.weight:.2g}") for term in total.terms)
+    terms = json.loads(sirl_command("explain", "law.json", *asked, "--json").out)["terms"]
+    assert {(t["leaf"], t["output"], t["term"]) for t in terms} >= {(0, "push", "x·theta"), (0, "push", "constant")}
+
+
+def test_a_constant_of_a_law_is_swept():
+    policy = read_text(LAW, sirl.load("paper:InvertedPendulum"))
+    product = find_constant(policy.tree, policy.task, "leaf0.push.x*theta")
+    changed = with_constant(policy.tree, policy.task, product, 0.5)
+    assert changed.leaves.label(0, policy.task).endswith("+ 0.5·x·theta - 0.01543")
+    assert policy.tree.leaves.label(0, policy.task).endswith("+ 0.001·x·theta - 0.01543")

@@ -13,7 +13,6 @@ import sirl
 from sirl.cli import main as cli
 from sirl.errors import SirlError
 from sirl.experiments.cells import Cell, Plan, parse_runs, scaled, scales_in
-from sirl.experiments.complexity import decision_costs, prune_by_visits, size
 from sirl.experiments.cost import remaining
 from sirl.experiments.pages import page_text, reproduction
 from sirl.experiments.paper import TASKS
@@ -24,6 +23,7 @@ from sirl.experiments.supplement import COEFFICIENTS
 from sirl.experiments.work import Place, failures, fill, progress
 from sirl.experiments.writing import spliced, table_files
 from sirl.presets import preset_settings
+from sirl.reading.complexity import decision_costs
 
 EPISODES = 3
 COMMAND = ["reproduce", "--scale", "0.01", "--episodes", str(EPISODES), "--workers", "1"]
@@ -280,7 +280,6 @@ def test_a_page_needs_its_marks():
 
 def test_complexity_of_the_printed_tree_is_the_papers():
     policy = sirl.load("paper:InvertedPendulum")
-    assert size(policy.tree) == (1, 2, 1, 4)
     played = play(policy, 2)
     assert played.macs == [5000, 5000]
     assert played.lengths == [1000, 1000]
@@ -311,23 +310,7 @@ def test_complexity_counts_the_splits_that_are_visited():
             total += np.count_nonzero(tree.weights[node]) + 1
             node = tree.children[node, 0 if tree.weights[node] @ observation < tree.thresholds[node] else 1]
     assert play(policy, 1).macs == [total]
-    assert decision_costs(tree).max() <= 9 * tree.depth
-
-
-def test_pruning_leaves_out_what_is_hardly_visited():
-    policy = sirl.load("paper:LunarLander")
-    everywhere = prune_by_visits(policy.tree, np.full(policy.tree.n_leaves, 100))
-    assert everywhere.n_leaves == policy.tree.n_leaves == 6
-    visits = np.full(6, 1000)
-    visits[2] = 2  # under 0.5 % of its parent's, whose other child takes the parent's place
-    pruned = prune_by_visits(policy.tree, visits)
-    assert pruned.n_leaves == 5
-    observations = np.random.default_rng(0).normal(size=(500, 8))
-    elsewhere = policy.tree.walk(observations) != 2
-    np.testing.assert_array_equal(pruned.act(observations)[elsewhere], policy.tree.act(observations)[elsewhere])
-    assert (pruned.act(observations) != policy.tree.act(observations)).any()
-    only = prune_by_visits(policy.tree, np.eye(6, dtype=np.int64)[0])
-    assert (only.n_leaves, only.depth) == (1, 0)
+    assert decision_costs(tree, policy.task).max() <= 9 * tree.depth
 
 
 def test_coefficients_of_the_printed_trees():

@@ -1,4 +1,4 @@
-"""``sirl explain``: which terms of a policy's conditions matter, and how simple they can be."""
+"""``sirl explain``: which terms of a policy's conditions and laws matter, and how simple they can be."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
     """What can be asked."""
     parser = commands.add_parser(
         "explain",
-        help="tell which terms of the conditions matter, and simplify them",
+        help="tell which terms of the conditions and laws matter, and simplify them",
         description="Leave out each term in turn and measure what the score loses on the same starts; then leave out "
         "and round as much as a stated loss allows. With --sweep, change one constant instead.",
         epilog="example:  sirl explain paper:InvertedPendulum --sweep 1.omega --from 0 --to 1",
@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
     )
     add_model(parser)
     parser.add_argument("--loss", type=float, metavar="X", help="how far the score may fall in all [5 %% of it]")
-    parser.add_argument("--sweep", metavar="N.NAME", help="a constant: number of the split, and feature or `bound`")
+    parser.add_argument("--sweep", metavar="N.NAME", help="a constant, such as 1.omega, 2.bound or leaf0.push.theta")
     parser.add_argument("--from", dest="low", type=float, metavar="X", help="first value of a sweep")
     parser.add_argument("--to", dest="high", type=float, metavar="X", help="last value of a sweep")
     parser.add_argument("--points", type=int, default=17, metavar="N", help="values of a sweep [17]")
@@ -43,14 +43,16 @@ def run(options: Namespace) -> int:
     """Explain a policy, or sweep one of its constants."""
     from sirl.cli.printing import print_change
     from sirl.model.policy import load
+    from sirl.model.tree import simplify
     from sirl.reading.explain import explain
     from sirl.reading.simplify import simplified
+    from sirl.reading.weights import places
 
     if options.points < 2 or (options.loss is not None and options.loss < 0):
         raise SirlError("a sweep needs 2 --points or more, and a --loss is 0 or more: correct them.")
     policy = simplified(load(options.model))
-    if not policy.tree.n_splits:
-        raise SirlError("this policy has no conditions to explain: it always does the same.")
+    if not places(policy.tree):
+        raise SirlError("this policy has nothing to explain: it always does the same.")
     with stage(options, policy) as place:
 
         def score(trees: Any) -> Any:
@@ -63,7 +65,7 @@ def run(options: Namespace) -> int:
         with redirect_stdout(sys.stderr):
             loss = 0.05 * abs(float(score([policy.tree])[0].mean())) if options.loss is None else options.loss
             found = explain(policy.tree, policy.task, score, loss)
-        simple = policy.changed(found.simple, "simplified by explain")
+        simple = policy.changed(simplify(found.simple), "simplified by explain")
         _tell(policy, found, loss, options.json)
         if not options.json:
             print_change(place, policy, simple, options.episodes)
@@ -103,18 +105,31 @@ def _tell_sweep(found: Sweep, as_json: bool) -> int:
 
 def _tell(policy: Policy, found: Explanation, loss: float, as_json: bool) -> None:
     from sirl.cli.printing import fine
-    from sirl.model.text import condition
+    from sirl.reading.explain import told_node
+    from sirl.reading.weights import term_name, weight
 
-    features = policy.task.features
+    tree, task = policy.tree, policy.task
+    nodes = list(dict.fromkeys(term.place.node for term in found.losses))
+    names = {term.place: term_name(tree, task, term.place) for term in found.losses}
     if as_json:
-        terms = [t._replace(feature=features[t.feature])._asdict() for t in found.losses]  # type: ignore[arg-type]
-        simple = [condition(found.simple, split, policy.task).text(features) for split in range(found.simple.n_splits)]
+        terms = [
+            {
+                **({"split": p.node} if p.node >= 0 else {"leaf": ~p.node, "output": task.action_names[p.output]}),
+                "term": names[p],
+                "loss": loss_,
+                "error": error,
+            }
+            for p, loss_, error in found.losses
+        ]
+        simple = [told_node(found.simple, task, node) for node in nodes]
         print(json.dumps({"score": found.score, "terms": terms, "simple": simple, "simple_score": found.simple_score}))
         return
-    for split in range(policy.tree.n_splits):
-        print(fine(f"split {split + 1}: {condition(policy.tree, split, policy.task).text(features)}"))
-        for term in sorted((t for t in found.losses if t.split == split), key=lambda t: -t.loss):
-            kept = "" if found.simple.weights[split, term.feature] else "  can go"
-            print(fine(f"    without {features[term.feature]}: {-term.loss:+.2f} ± {term.error:.2f}{kept}"))
-        print(fine(f"  simply: {condition(found.simple, split, policy.task).text(features)}\n"))
+    for node in nodes:
+        print(fine(f"{f'split {node + 1}' if node >= 0 else f'leaf {~node}'}: {told_node(tree, task, node)}"))
+        for term in sorted((t for t in found.losses if t.place.node == node), key=lambda t: -t.loss):
+            several = node < 0 and len(task.action_names) > 1
+            where = f" in {task.action_names[term.place.output]}" if several else ""
+            kept = "" if weight(found.simple, term.place) else "  can go"
+            print(fine(f"    without {names[term.place]}{where}: {0.0 - term.loss:+.2f} ± {term.error:.2f}{kept}"))
+        print(fine(f"  simply: {told_node(found.simple, task, node)}\n"))
     print(f"chosen on {found.score:.2f}, with at most {loss:.4g} to lose; measured on other episodes:")

@@ -43,6 +43,11 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--resume", metavar="DIR", help="go on with the run in this directory, to the same end")
     parser.add_argument(
+        "--replace-edited",
+        action="store_true",
+        help="with --resume: go on although the champion was edited; the edited one is kept under another name",
+    )
+    parser.add_argument(
         "--prune", choices=("visits", "reward"), help="prune the champion at the end, into champion-pruned.json"
     )
     parser.add_argument("--report", action="store_true", help="write report.html into the run at its end")
@@ -79,17 +84,34 @@ def _make_run(options: Namespace) -> Training:
     asked = {
         name: value
         for name, value in vars(options).items()
-        if name not in ("run", "env", "resume", "env_option", "report", "prune")
+        if name not in ("run", "env", "resume", "replace_edited", "env_option", "report", "prune")
     }
     if options.env_option:
         asked["env_options"] = dict(options.env_option)
     if options.resume:
-        return Training.resume(options.resume, options.env, **asked)
+        replace = options.replace_edited or _may_replace(Path(options.resume))
+        return Training.resume(options.resume, options.env, replace_edited=replace, **asked)
+    if options.replace_edited:
+        raise SirlError("--replace-edited goes with --resume DIR: add that, or leave it out.")
     if options.env is None:
         raise SirlError("name the task to train on, such as CartPole-v1, or the run to go on with: --resume DIR.")
     method, seed = (asked.get(name, getattr(Options(), name)) for name in ("method", "seed"))
     base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{method}-{seed}"
     return Training(options.env, **{"out": fresh_path(base)} | asked)
+
+
+def _may_replace(path: Path) -> bool:
+    """Whether somebody at the terminal lets the run put its own champion in the place of an edited one."""
+    from sirl.runs.directory import RunDirectory
+
+    edited = RunDirectory(path).edited()
+    if not edited or not sys.stdin.isatty():
+        return False
+    try:
+        answer = input(f"{edited[0]} was edited. Keep it under another name and go on with the run's own? [y/N] ")
+    except EOFError:
+        return False
+    return answer.strip().lower() in ("y", "yes")
 
 
 class _Terminated(KeyboardInterrupt):

@@ -11,10 +11,12 @@ import numpy as np
 
 from sirl.arrays import Ints
 from sirl.errors import SirlError
-from sirl.experiments.complexity import decision_costs, prune_by_visits
 from sirl.files import read_plain, write_atomically
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.model.policy import Policy, load
+from sirl.reading.complexity import decision_costs
+from sirl.reading.playing import sum_visits
+from sirl.reading.prune import prune_by_visits
 from sirl.runs.directory import writable
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.simulators.gymnasium import make_environment
@@ -59,7 +61,7 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 def play(policy: Policy, episodes: int, seed: int = 0) -> Played:
     """Play ``episodes`` in this process; the same ones, with the same returns, as :func:`sirl.evaluate`."""
     found, leaves = _watch(policy, episodes, seed)
-    costs = decision_costs(policy.tree)
+    costs = decision_costs(policy.tree, policy.task)
     macs = [int(costs[reached].sum()) for reached in leaves]
     return Played(found.returns.tolist(), found.lengths.tolist(), macs, policy.tree.n_leaves)
 
@@ -68,7 +70,8 @@ def play_champion(policy: Policy, episodes: int) -> Champion:
     """Play a champion as it is, and as it is after pruning; what is pruned is decided on other episodes."""
     whole = play(policy, episodes)
     _, leaves = _watch(policy, max(2, episodes // 5), _PRUNING_SEED)
-    tree = prune_by_visits(policy.tree, np.bincount(np.concatenate(leaves), minlength=policy.tree.n_leaves))
+    counts = np.bincount(np.concatenate(leaves), minlength=policy.tree.n_leaves)
+    tree = prune_by_visits(policy.tree, sum_visits(policy.tree, counts, len(leaves))).tree
     same = tree.n_leaves == policy.tree.n_leaves
     return Champion(whole, whole if same else play(Policy(policy.task, tree, policy.origin), episodes))
 

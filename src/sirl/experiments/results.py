@@ -11,9 +11,9 @@ import numpy as np
 from sirl.arrays import Floats
 from sirl.errors import SirlError
 from sirl.experiments.cells import SCALED, Cell, Plan, shown_scale
-from sirl.experiments.complexity import Size, size
 from sirl.experiments.played import Played, Unseen, champion, read_unseen
 from sirl.model.policy import Policy
+from sirl.reading.complexity import measure
 from sirl.runs.directory import Config, read_config, read_history
 from sirl.search.records import Record
 
@@ -38,9 +38,11 @@ class Result(NamedTuple):
         """Its champion."""
         return champion(self.directory, crowning)
 
-    def size(self, crowning: str) -> Size:
-        """Of its champion."""
-        return size(self.champion(crowning).tree)
+    def size(self, crowning: str) -> tuple[int, int, int, int]:
+        """Splits, leaves, depth and weights of its champion."""
+        policy = self.champion(crowning)
+        size = measure(policy.tree, policy.task)
+        return policy.tree.n_splits, size.leaves, size.depth, size.weights
 
     @property
     def episodes(self) -> int:

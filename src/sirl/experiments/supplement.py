@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sirl.engine import local_engine
-from sirl.experiments.complexity import size
 from sirl.experiments.played import play
 from sirl.experiments.report import Rows
 from sirl.experiments.statistics import welch_of_moments
@@ -101,7 +100,7 @@ def _printed_row(episodes: int, context: None, name: str) -> list[object]:  # no
     played = play(policy, episodes)
     returns = np.array(played.returns)
     scores = [float(returns.mean()), float(returns.std(ddof=1)), *(policy.origin.published_score or ())]
-    return [name, policy.task.env, episodes, *scores, float(np.mean(played.macs)), size(policy.tree).leaves]
+    return [name, policy.task.env, episodes, *scores, float(np.mean(played.macs)), policy.tree.n_leaves]
 
 
 def printed_table(rows: Sequence[dict[str, str]]) -> Table:

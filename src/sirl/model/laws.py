@@ -53,7 +53,7 @@ class Scores(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Laws:
+class WeighingLeaves:
     """What both kinds share: a weighted sum of terms for each output."""
 
     terms: Ints
@@ -126,6 +126,17 @@ class _Laws:
         return found
 
     @classmethod
+    def of_sums(cls, leaves: Sequence[Sequence[Sum]], task: Task) -> Self:
+        """Laws from what each leaf adds up for each output."""
+
+        def terms(total: Sum) -> Terms:
+            named = [([task.features[feature] for feature in term.features], term.weight) for term in total.terms]
+            return [([], total.constant), *named]
+
+        named = [dict(zip(task.action_names, map(terms, sums), strict=True)) for sums in leaves]
+        return cls.of_named(named, task)
+
+    @classmethod
     def of_named(cls, leaves: list[dict[str, Terms]], task: Task) -> Self:
         """Laws from terms by name, all leaves with the same ones; raises :class:`Broken` for what is no law."""
         columns = {name: column for column, name in enumerate(task.features)}
@@ -152,7 +163,7 @@ class _LawRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class LawLeaves(_Laws):
+class LawLeaves(WeighingLeaves):
     """Leaves that steer a Box action, each component by a law that is clipped to its bounds."""
 
     row: ClassVar[type[msgspec.Struct]] = _LawRow
@@ -188,7 +199,7 @@ class _ScoreRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreLeaves(_Laws):
+class ScoreLeaves(WeighingLeaves):
     """Leaves that score the choices of a Discrete action, and take the first with the largest score."""
 
     row: ClassVar[type[msgspec.Struct]] = _ScoreRow

@@ -109,6 +109,14 @@ def load(model: str | os.PathLike[str]) -> Policy:
     return policy
 
 
+def is_edited(path: Path) -> bool:
+    """Whether a model file can be read, and a person has changed it."""
+    try:
+        return bool(load(path).origin.changed)
+    except SirlError:
+        return False
+
+
 def is_built_in(model: str | os.PathLike[str]) -> bool:
     """Whether a model is one that comes with the package."""
     return isinstance(model, str) and model.partition(":")[0] in ("paper", "zoo") and ":" in model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sirl.model.condition import DIGITS, Condition, read_condition
@@ -35,11 +36,19 @@ def draw_tree(
         digits: how many significant digits the numbers of each split have.
     """
     notes = notes or {}
-    label = [tree.leaves.label(leaf, task) for leaf in range(tree.n_leaves)]
-    label = [f"{text}  {notes[~leaf]}" if ~leaf in notes else text for leaf, text in enumerate(label)]
     where = [f"where {line}" for line in derivations(tree, task)]
+
+    def leaf_text(leaf: int, first: str, rest: str) -> list[str]:
+        label = tree.leaves.label(leaf, task)
+        note = f"  {notes[~leaf]}" if ~leaf in notes else ""
+        if tree.leaves.menu is not None:
+            return [f"{first}{label}{note}"]
+        room = None if width is None else max(30, width - len(first))
+        *most, last = leaf_lines(label, room)
+        return [f"{rest if line else first}{text}" for line, text in enumerate([*most, last + note])]
+
     if not tree.n_splits:
-        return "\n".join([f"always {label[0]}", *where])
+        return "\n".join([*leaf_text(0, "always ", "       "), *where])
     lines: list[str] = []
     pending = [(tree.root, "", "")]
     while pending:
@@ -47,7 +56,8 @@ def draw_tree(
             return "\n".join([*lines, f"… and more: {tree.n_leaves} leaves are too many to draw", *where])
         node, indent, branch = pending.pop()
         if node < 0:
-            lines.append(f"{indent}{branch}→ {label[~node]}")
+            below = indent + {"├": "│        ", "└": "         ", "": ""}[branch[:1]]
+            lines += leaf_text(~node, f"{indent}{branch}→ ", below)
             continue
         deeper = indent + {"├": "│      ", "└": "       ", "": ""}[branch[:1]]
         terms = condition(tree, node, task).terms(task.features, DIGITS if digits is None else digits[node])
@@ -73,6 +83,15 @@ def wrap(terms: Sequence[str], first: str, rest: str, width: int | None) -> list
         else:
             line += f" {term}"
     return [*lines, line]
+
+
+def leaf_lines(label: str, width: int | None) -> list[str]:
+    """What a person reads at a leaf, in lines: an output of a law each, broken between terms."""
+    head, several, laws = label.partition("largest of: ")
+    lines = ["largest of"] if several and not head else []
+    for part in (laws if lines else label).split("; "):
+        lines += wrap(re.split(r" (?=[+-] )", part), "", "  ", width)
+    return lines
 
 
 def plain(text: str) -> str:

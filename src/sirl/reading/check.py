@@ -1,12 +1,15 @@
 """Properties of a policy, proved or refuted: "when theta > 0.2, never push -1".
 
 Each leaf is a region of states, and what it does there is a linear question: so linear programming decides it exactly,
-over all observations within the bounds and not over some that were tried. A counterexample is played before it is told.
+over all observations within the bounds and not over some that were tried. Where a law multiplies features, or derived
+features are not linear, the region is cut into boxes until each is decided (``products.py``). A counterexample is
+played before it is told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ from sirl.model.formula import Formula, Sum
 from sirl.model.policy import Policy
 from sirl.model.task import Task
 from sirl.reading.language import Comparison, read_conditions
+from sirl.reading.products import MOST_BOXES, Pair, ProductRow, curved_features, find_state
 from sirl.reading.region import Region, Row, branch_rows
 
 
@@ -81,23 +85,46 @@ def _verdict(policy: Policy, leaf: int, region: Region, asked: Property) -> Verd
         return Verdict(leaf, action, "holds", "its action is another one")
     if region.inner_state() is None:
         return Verdict(leaf, action, "holds", "no such state comes to it")
-    if ways is None:
-        return Verdict(leaf, action, "open", "it multiplies features, which linear programming does not decide")
+    if any(len(term.features) > 2 for total in policy.tree.leaves.formula(leaf).sums for term in total.terms):
+        return Verdict(leaf, action, "open", "it multiplies more than two features")
+    undecided = ""
     for rows in ways:
-        state = region.where(*rows).inner_state()
-        if state is None:
-            continue
-        shown = _shortest(policy, leaf, asked, state)
-        if shown is None and policy.task.derived:
-            return Verdict(leaf, action, "open", "its derived features are more than linear programming decides")
-        if shown is None:
-            return Verdict(leaf, action, "open", f"only rounding decides it, near {_tell(state)}")
-        return Verdict(leaf, action, "fails", "such a state comes to it", shown)
+        state, problem = _where(policy, leaf, region, rows, asked)
+        if state is not None:
+            return Verdict(leaf, action, "fails", "such a state comes to it", state)
+        undecided = undecided or problem
+    if undecided:
+        return Verdict(leaf, action, "open", undecided)
     return Verdict(leaf, action, "holds", "its law does not reach that far in such states")
 
 
-def _ways(policy: Policy, leaf: int, asked: Property) -> list[tuple[Row, ...]] | None:
-    """In which parts of a leaf's region it does what it must not: rows for each; None if they are not linear."""
+def _where(
+    policy: Policy, leaf: int, region: Region, rows: tuple[ProductRow, ...], asked: Property
+) -> tuple[Floats | None, str]:
+    """A state of a leaf's region in which rows hold and the property fails, or else what is undecided about that."""
+    does = partial(_shortest, policy, leaf, asked)
+    if policy.task.observation == "one-hot":
+        return next((shown for state in region.listed() if (shown := does(state)) is not None), None), ""
+    region = region.where(*(row.row for row in rows if not row.products))
+    mixed = [row for row in rows if row.products]
+    if mixed or curved_features(region, mixed):
+        found = find_state(region, mixed, does)
+        if found.state is not None or found.is_proof:
+            return found.state, ""
+        what = "it multiplies" if mixed else "it derives from"
+        free = ", ".join(policy.task.features[feature] for feature in found.free)
+        if free:
+            return None, f"{what} features of which {free} has no bounds; give some with --when"
+        return None, f"{what} features, and {MOST_BOXES:,} boxes did not decide; narrow --when"
+    state = region.inner_state()
+    if state is None:
+        return None, ""
+    shown = does(state)
+    return shown, "" if shown is not None else f"only rounding decides it, near {_tell(state)}"
+
+
+def _ways(policy: Policy, leaf: int, asked: Property) -> list[tuple[ProductRow, ...]]:
+    """In which parts of a leaf's region it does what it must not: rows for each."""
     formula = policy.tree.leaves.formula(leaf)
     if isinstance(asked.never, str) and policy.tree.leaves.label(leaf, policy.task) == asked.never:
         return [()]
@@ -105,8 +132,6 @@ def _ways(policy: Policy, leaf: int, asked: Property) -> list[tuple[Row, ...]] |
     if formula.is_constant:
         values = [total.constant for total in formula.sums]
         return [()] if all(comparison.holds(values) for comparison in forbidden) else []
-    if not formula.is_linear:
-        return None
     n_features = policy.task.n_features
     if formula.choices is not None:
         bad = [n for n, choice in enumerate(formula.choices) if all(c.holds(choice) for c in forbidden)]
@@ -128,7 +153,7 @@ def _comparisons(policy: Policy, never: list[Comparison] | str) -> list[Comparis
     return [Comparison(ones[i], sign, float(v)) for i, v in enumerate(values.tolist()) for sign in "≤≥"]
 
 
-def _component_rows(formula: Formula, comparison: Comparison, n_features: int) -> tuple[Row, ...] | None:
+def _component_rows(formula: Formula, comparison: Comparison, n_features: int) -> tuple[ProductRow, ...] | None:
     """Where a comparison of one component holds, rows on features; None: nowhere."""
     used = np.flatnonzero(comparison.weights)
     if len(used) != 1:
@@ -139,29 +164,34 @@ def _component_rows(formula: Formula, comparison: Comparison, n_features: int) -
     at_ends = [comparison.holds((np.arange(len(formula.sums)) == component) * end) for end in (low, high)]
     if all(at_ends) or not any(at_ends):  # a component only grows with its sum, so that what is between is the same
         return () if all(at_ends) else None
-    weights, constant = affine(formula.sums[component], n_features)
     row = comparison.row()
-    turn = float(row.weights[component])
-    return (Row(turn * weights, row.bound - turn * constant, row.strict),)
+    return (_below(formula.sums[component], float(row.weights[component]), row.bound, row.strict, n_features),)
 
 
-def _best_rows(formula: Formula, choice: int, n_features: int) -> tuple[Row, ...]:
+def _best_rows(formula: Formula, choice: int, n_features: int) -> tuple[ProductRow, ...]:
     """Where a choice has the largest score, the first of equal ones."""
-    best, best_constant = affine(formula.sums[choice], n_features)
     rows = []
+    best = formula.sums[choice]
     for other, total in enumerate(formula.sums):
         if other != choice:
-            weights, constant = affine(total, n_features)
-            rows.append(Row(weights - best, best_constant - constant, strict=other < choice))
+            less = Sum(
+                total.constant - best.constant, (*total.terms, *(t._replace(weight=-t.weight) for t in best.terms))
+            )
+            rows.append(_below(less, 1.0, 0.0, other < choice, n_features))
     return tuple(rows)
 
 
-def affine(total: Sum, n_features: int) -> tuple[Floats, float]:
-    """A linear sum as weights (n_features,) and a constant."""
-    weights = np.zeros(n_features)
-    for term in total.terms:
-        weights[term.features[0]] += term.weight
-    return weights, total.constant
+def _below(total: Sum, turn: float, bound: float, strict: bool, n_features: int) -> ProductRow:
+    """A sum, times a factor, below a bound, as a row."""
+    weights, products = np.zeros(n_features), dict[Pair, float]()
+    for weight, features in total.terms:
+        if len(features) == 1:
+            weights[features[0]] += turn * weight
+        else:
+            one, other = sorted(features)
+            products[one, other] = products.get((one, other), 0.0) + turn * weight
+    left = {pair: weight for pair, weight in products.items() if weight}
+    return ProductRow(Row(weights, bound - turn * total.constant, strict), left)
 
 
 def _shortest(policy: Policy, leaf: int, asked: Property, state: Floats) -> Floats | None:

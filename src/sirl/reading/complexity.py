@@ -40,13 +40,25 @@ def leaf_costs(tree: Tree) -> Ints:
     return np.array([sum(len(t.features) for total in f.sums for t in total.terms) for f in formulas], dtype=np.int64)
 
 
+def decision_costs(tree: Tree, task: Task) -> Ints:
+    """Multiply-accumulates of a decision that ends in each leaf, (n_leaves,)."""
+    derived = sum(d.n_operations for d in task.needed(used_features(tree)).values()) if task.derived else 0
+    own, costs = split_costs(tree), leaf_costs(tree)
+    pending = [(tree.root, derived)]
+    while pending:
+        node, before = pending.pop()
+        if node < 0:
+            costs[~node] += before
+        else:
+            pending += [(int(child), before + int(own[node])) for child in tree.children[node]]
+    return costs
+
+
 def measure(tree: Tree, task: Task, visits: Visits | None = None) -> Complexity:
     """How complex a tree is, by the visits of some episodes."""
     operations = None
     if visits is not None:
-        derived = sum(d.n_operations for d in task.needed(used_features(tree)).values()) if task.derived else 0
-        total = visits.splits @ split_costs(tree) + visits.leaves @ (leaf_costs(tree) + derived)
-        operations = float(total / visits.n_episodes)
+        operations = float(visits.leaves @ decision_costs(tree, task) / visits.n_episodes)
     formulas = [tree.leaves.formula(leaf) for leaf in range(tree.n_leaves)]
     in_laws = sum(len(total.terms) for formula in formulas for total in formula.sums)
     return Complexity(tree.n_leaves, tree.depth, int(np.count_nonzero(tree.weights)) + in_laws, operations)

@@ -9,10 +9,13 @@ import msgspec
 from sirl.model.condition import DIGITS, Condition, fewest_digits
 from sirl.model.derived import FEATURE, NUMBER, POWER, WORDS, Definition
 from sirl.model.policy import Policy
-from sirl.model.text import condition, derivations, draw_tree
+from sirl.model.text import condition, derivations, draw_tree, leaf_lines
 from sirl.reading.complexity import Complexity, measure
 from sirl.reading.playing import Trace, Visits, count_visits, reaches
 from sirl.reading.rules import Rule, find_rules, tell_rules
+
+_WIDEST = 34
+"""Letters of a line in a box."""
 
 
 class View(NamedTuple):
@@ -50,14 +53,12 @@ def tell(view: View, provenance: str, removed: int, width: int | None) -> str:
     parts += [provenance] if provenance else []
     if removed:
         parts.append(f"{removed} of its splits can't be turned by any observation within the bounds, and are left out")
-    parts += ["", draw_tree(policy.tree, policy.task, width, notes, view.digits), ""]
-    parts.append(tell_rules(view.rules, policy.task, view.digits, width))
+    parts += ["", draw_tree(policy.tree, policy.task, width, notes, view.digits)]
+    if policy.tree.n_splits:
+        parts += ["", tell_rules(view.rules, policy.task, view.digits, width)]
     if visits is not None:
-        parts += [
-            "",
-            f"Shares are of {view.n_steps:,} steps in {visits.n_episodes} episodes; with the digits shown, every "
-            "decision in them is the same.",
-        ]
+        same = "; with the digits shown, every condition decides the same in them" if policy.tree.n_splits else ""
+        parts += ["", f"Shares are of {view.n_steps:,} steps in {visits.n_episodes} episodes{same}."]
     return "\n".join(parts)
 
 
@@ -104,6 +105,7 @@ def describe_tree(view: View) -> dict[str, Any]:
     leaves = [
         {
             "action": tree.leaves.label(leaf, task),
+            "lines": leaf_lines(tree.leaves.label(leaf, task), _WIDEST),
             "formula": tree.leaves.formula(leaf)._asdict(),
             "values": msgspec.to_builtins(rows[leaf]),
             "visits": None if visits is None else int(visits.leaves[leaf]),

@@ -1,4 +1,4 @@
-"""Which terms of a policy's conditions matter, and how simple they can be made before the score notices.
+"""Which terms of a policy's conditions and laws matter, and how simple they can be made before the score notices.
 
 The paper does this by hand for Reacher, Hopper and Walker2d: leave out a term, play, keep it out if the loss is small.
 Every variant plays from the same starts, so that what differs is the variant.
@@ -16,12 +16,13 @@ from sirl.model.task import Task
 from sirl.model.text import condition
 from sirl.model.tree import Tree
 from sirl.reading.prune import Scorer
+from sirl.reading.weights import Place, places, weight, with_weights
 
 _MOST_DIGITS = 3
 
 
 class Explanation(NamedTuple):
-    """What was found out about the conditions of a policy."""
+    """What was found out about the conditions and laws of a policy."""
 
     losses: list[TermLoss]
     """Of each term, if it alone is left out."""
@@ -35,8 +36,7 @@ class Explanation(NamedTuple):
 class TermLoss(NamedTuple):
     """What it costs to leave out one term."""
 
-    split: int
-    feature: int
+    place: Place
     loss: float
     """How far the mean score falls; negative if it rises."""
     error: float
@@ -44,7 +44,7 @@ class TermLoss(NamedTuple):
 
 
 def explain(tree: Tree, task: Task, score: Scorer, tolerance: float) -> Explanation:
-    """Which terms matter, and the simplest conditions whose mean score is at most a tolerance lower."""
+    """Which terms matter, and the simplest conditions and laws whose mean score is at most a tolerance lower."""
     losses = term_losses(tree, score)
     before = float(score([tree])[0].mean())
     simple = round_weights(drop_terms(tree, score, losses, tolerance), task, score, before - tolerance)
@@ -53,19 +53,19 @@ def explain(tree: Tree, task: Task, score: Scorer, tolerance: float) -> Explanat
 
 def term_losses(tree: Tree, score: Scorer) -> list[TermLoss]:
     """For each weight that is not zero, what the score loses without it."""
-    terms = _terms(tree)
-    returns = score([tree, *(_without(tree, [term]) for term in terms)])
+    found = places(tree)
+    returns = score([tree, *(_without(tree, [place]) for place in found)])
     losses = returns[0] - returns[1:]
     errors = losses.std(axis=1, ddof=1) / np.sqrt(losses.shape[1]) if losses.shape[1] > 1 else np.zeros(len(losses))
     means = losses.mean(axis=1)
-    return [TermLoss(*term, float(m), float(e)) for term, m, e in zip(terms, means, errors, strict=True)]
+    return [TermLoss(place, float(m), float(e)) for place, m, e in zip(found, means, errors, strict=True)]
 
 
 def drop_terms(tree: Tree, score: Scorer, losses: Sequence[TermLoss], tolerance: float) -> Tree:
     """Without as many terms as the score can spare, in all no more than a tolerance; the least missed go first."""
     least = float(score([tree])[0].mean()) - tolerance
-    waiting = [(t.split, t.feature) for t in sorted(losses, key=lambda t: t.loss)]
-    dropped: list[tuple[int, int]] = []
+    waiting = [t.place for t in sorted(losses, key=lambda t: t.loss)]
+    dropped: list[Place] = []
     stride = max(1, len(waiting) // 2)
     while waiting:
         tried = _without(tree, [*dropped, *waiting[:stride]])
@@ -80,27 +80,24 @@ def drop_terms(tree: Tree, score: Scorer, losses: Sequence[TermLoss], tolerance:
 
 
 def round_weights(tree: Tree, task: Task, score: Scorer, least: float) -> Tree:
-    """With as few digits in each condition as keep the mean score at ``least``, three at most."""
-    for split in range(tree.n_splits):
-        tried = [_rounded(tree, split, task, digits) for digits in range(1, _MOST_DIGITS + 1)]
+    """With as few digits in each condition and law as keep the mean score at ``least``, three at most."""
+    laws = sorted({place.node for place in places(tree) if place.node < 0}, reverse=True)
+    for node in [*range(tree.n_splits), *laws]:
+        tried = [_rounded(tree, node, task, digits) for digits in range(1, _MOST_DIGITS + 1)]
         means = score(tried).mean(axis=1)
         tree = next((t for t, mean in zip(tried, means, strict=True) if mean >= least), tree)
     return tree
 
 
-def _terms(tree: Tree) -> list[tuple[int, int]]:
-    return [(int(split), int(feature)) for split, feature in np.argwhere(tree.weights)]
+def _without(tree: Tree, dropped: Sequence[Place]) -> Tree:
+    return with_weights(tree, dict.fromkeys(dropped, 0.0))
 
 
-def _without(tree: Tree, terms: Sequence[tuple[int, int]]) -> Tree:
-    weights = tree.weights.copy()
-    for split, feature in terms:
-        weights[split, feature] = 0.0
-    return tree._replace(weights=weights)
-
-
-def _rounded(tree: Tree, split: int, task: Task, digits: int) -> Tree:
-    return with_split(tree, split, *condition(tree, split, task).rounded(digits).split(task.n_features))
+def _rounded(tree: Tree, node: int, task: Task, digits: int) -> Tree:
+    if node >= 0:
+        return with_split(tree, node, *condition(tree, node, task).rounded(digits).split(task.n_features))
+    law = [place for place in places(tree) if place.node == node]
+    return with_weights(tree, {place: float(f"{weight(tree, place):.{digits}g}") for place in law})
 
 
 def with_split(tree: Tree, split: int, weights: Floats, threshold: float) -> Tree:
@@ -108,3 +105,12 @@ def with_split(tree: Tree, split: int, weights: Floats, threshold: float) -> Tre
     all_weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
     all_weights[split], thresholds[split] = weights, threshold
     return tree._replace(weights=all_weights, thresholds=thresholds)
+
+
+def told_node(tree: Tree, task: Task, node: int) -> str:
+    """The condition of a split, or what a leaf (~leaf) does, as a person reads it."""
+    if node < 0:
+        return tree.leaves.label(~node, task)
+    if not tree.weights[node].any():
+        return "always" if tree.thresholds[node] > 0 else "never"
+    return condition(tree, node, task).text(task.features)

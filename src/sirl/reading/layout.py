@@ -1,4 +1,4 @@
-"""Where the nodes of a drawn tree stand: root first, every subtree in a strip of its own, so that nothing overlaps."""
+"""Where the nodes of a drawn tree stand: root first, subtrees as close as they fit side by side, nothing overlaps."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ class Place(NamedTuple):
     """The middle of the node, across the direction in which the tree grows."""
 
 
+Outline = list[tuple[float, float]]
+"""From where to where a subtree reaches at each depth below its top, seen from the top's middle."""
+
+
 def lay_out(tree: Tree, breadth: Callable[[int], float], gap: float) -> tuple[dict[int, Place], float]:
     """The place of every node (a split, or ~leaf), and the breadth of the whole.
 
@@ -25,23 +29,31 @@ def lay_out(tree: Tree, breadth: Callable[[int], float], gap: float) -> tuple[di
         gap: what is left free between neighbours.
     """
     order = list(tree.nodes())
-    strip: dict[int, float] = {}
+    outlines: dict[int, Outline] = {}
+    shift: dict[int, float] = {}
     for node, _ in reversed(order):  # children before their parent
-        below = sum(strip[c] for c in tree.children[node].tolist()) if node >= 0 else 0.0
-        strip[node] = max(breadth(node) + gap, below)
-    start = {tree.root: 0.0}
-    places: dict[int, Place] = {}
-    for node, _ in order:
+        half = (breadth(node) + gap) / 2
+        below: Outline = []
         if node >= 0:
             yes, no = tree.children[node].tolist()
-            spare = strip[node] - strip[yes] - strip[no]
-            start[yes] = start[node] + spare / 2
-            start[no] = start[yes] + strip[yes]
-    for node, depth in reversed(order):
-        middle = start[node] + strip[node] / 2
-        if node >= 0:  # between its children, as far as its strip allows
-            ends = [places[c].across for c in tree.children[node].tolist()]
-            room = (strip[node] - breadth(node) - gap) / 2
-            middle = min(max(sum(ends) / 2, middle - room), middle + room)
-        places[node] = Place(depth, middle)
-    return places, strip[tree.root]
+            one, other = outlines.pop(yes), outlines.pop(no)
+            apart = max(end - start for (_, end), (start, _) in zip(one, other, strict=False)) / 2
+            shift[yes], shift[no] = -apart, apart
+            below = _joined(one, other, apart)
+        outlines[node] = [(-half, half), *below]
+    left = min(start for start, _ in outlines[tree.root])
+    right = max(end for _, end in outlines[tree.root])
+    across = {tree.root: -left}
+    for node, _ in order:
+        if node >= 0:
+            for child in tree.children[node].tolist():
+                across[child] = across[node] + shift[child]
+    return {node: Place(depth, across[node]) for node, depth in order}, right - left
+
+
+def _joined(one: Outline, other: Outline, apart: float) -> Outline:
+    """The outline of two subtrees, so far apart from the middle between them."""
+    here = [(start - apart, end - apart) for start, end in one]
+    there = [(start + apart, end + apart) for start, end in other]
+    both = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(here, there, strict=False)]
+    return both + (here if len(here) > len(there) else there)[len(both) :]

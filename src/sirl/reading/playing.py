@@ -186,11 +186,15 @@ class Visits(NamedTuple):
 
 def count_visits(tree: Tree, seen: Trace) -> Visits:
     """How often each node of a tree was met in episodes that it played."""
-    leaves = np.bincount(seen.leaves, minlength=tree.n_leaves).astype(np.int64)
+    return sum_visits(tree, np.bincount(seen.leaves, minlength=tree.n_leaves), seen.n_episodes)
+
+
+def sum_visits(tree: Tree, leaves: Ints, n_episodes: int) -> Visits:
+    """How often each node was met, by how often each leaf (n_leaves,) was."""
     splits = np.zeros(tree.n_splits, dtype=np.int64)
     for split in range(tree.n_splits - 1, -1, -1):  # pre-order: children come after their parent
         splits[split] = sum(splits[c] if c >= 0 else leaves[~c] for c in tree.children[split].tolist())
-    return Visits(splits, leaves, seen.n_episodes)
+    return Visits(splits, leaves, n_episodes)
 
 
 def reaches(tree: Tree, observations: Floats) -> list[Ints]:

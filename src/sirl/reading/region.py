@@ -2,7 +2,8 @@
 
 A region is a stack of rows ``weights · x < bound`` or ``≤``. Questions about it are answered by scipy's HiGHS; where
 the observation is one of finitely many (one-hot rows), by looking at each. A derived feature that is linear in others
-is so here too; any other may be anything within its bounds, so that a region is never smaller than it is.
+is so here too; any other may be anything within its bounds, so that a region is never smaller than it is
+(``products.py`` cuts it into boxes where that is not enough).
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from sirl.arrays import Floats
-from sirl.model.derived import run
+from sirl.model.derived import Definition, run
 from sirl.model.task import Task
 
-_PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+PRECISE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 MARGIN = 1e-7
 """How far within its conditions, scaled to unit weights, a state must lie for a region to count as not empty."""
 
@@ -52,9 +53,9 @@ class Region:
         Strict rows are taken as if they were not, so it may be reached on the border only.
         """
         if self.task.observation == "one-hot":
-            states = self._listed()
+            states = self.listed()
             return float((states @ weights).max()) if len(states) else -np.inf
-        found = self._solve(-weights, *self._matrix())
+        found = self._solve(-weights, *self.matrix())
         return {2: -np.inf, 3: np.inf, 4: np.inf}.get(found.status, -found.fun if found.fun is not None else np.inf)
 
     def inner_state(self) -> Floats | None:
@@ -63,7 +64,7 @@ class Region:
         It lies within all rows if one does, else within the strict ones and on the border of the others.
         """
         if self.task.observation == "one-hot":
-            states = self._listed()
+            states = self.listed()
             return states[0] if len(states) else None
         for inside in (np.ones(len(self.rows)), np.array([float(row.strict) for row in self.rows])):
             if (depth := self._depth(inside)) > MARGIN:
@@ -72,14 +73,14 @@ class Region:
 
     def _depth(self, inside: Floats) -> float:
         """How far within the rows that count a state can lie, up to 1; ``inside`` (n_rows,) tells which count."""
-        matrix, bounds = self._matrix()
+        matrix, bounds = self.matrix()
         goal = np.append(np.zeros(self.task.n_features), -1.0)
         found = self._solve(goal, np.hstack([matrix, inside[:, None]]), bounds, [(None, 1.0)])
         return float(found.x[-1]) if found.status == 0 else -np.inf
 
     def _smallest(self, margins: Floats) -> Floats:
         """The state (n_features,) nearest to zero, as far within each row as ``margins`` (n_rows,) say."""
-        n, (matrix, bounds) = self.task.n_features, self._matrix()
+        n, (matrix, bounds) = self.task.n_features, self.matrix()
         one = np.eye(n)
         size = np.block([[one, -one], [-one, -one]])  # x ≤ size and -x ≤ size
         rows = np.vstack([np.hstack([matrix, np.zeros((len(matrix), n))]), size])
@@ -87,7 +88,7 @@ class Region:
         found = self._solve(np.repeat([0.0, 1.0], n), rows, limits, [(0.0, None)] * n)
         return np.asarray(found.x[:n])
 
-    def _listed(self) -> Floats:
+    def listed(self) -> Floats:
         """The states in it, where there are finitely many, (n, n_features)."""
         states = self.task.extended(np.eye(self.task.n_observed))
         for row in self.rows:
@@ -95,7 +96,7 @@ class Region:
             states = states[sums < row.bound if row.strict else sums <= row.bound]
         return states
 
-    def _matrix(self) -> tuple[Floats, Floats]:
+    def matrix(self) -> tuple[Floats, Floats]:
         """The rows, scaled to unit weights: (n_rows, n_features) and (n_rows,)."""
         n_features = self.task.n_features
         scales = [float(np.linalg.norm(row.weights)) or 1.0 for row in self.rows]
@@ -107,24 +108,37 @@ class Region:
     ) -> Any:
         ranges = [*zip(self.task.feature_low, self.task.feature_high, strict=True), *(more or [])]
         limits = {"A_ub": matrix, "b_ub": bounds} if len(bounds) else {}
-        ties = self._ties
-        if len(ties):
-            unused = np.zeros((len(ties), len(goal) - self.task.n_features))
-            limits |= {"A_eq": np.hstack([ties[:, :-1], unused]), "b_eq": -ties[:, -1]}
-        return linprog(goal, **limits, bounds=ranges, method="highs", options=_PRECISE)
+        return linprog(goal, **limits, **self.tied(len(goal)), bounds=ranges, method="highs", options=PRECISE)
+
+    def tied(self, n_variables: int) -> dict[str, Floats]:
+        """The ties as equations of a linear program whose first variables are the features."""
+        ties = self.ties
+        if not len(ties):
+            return {}
+        unused = np.zeros((len(ties), n_variables - self.task.n_features))
+        return {"A_eq": np.hstack([ties[:, :-1], unused]), "b_eq": -ties[:, -1]}
+
+    @property
+    def ties(self) -> Floats:
+        """Derived features that are linear in others: rows (n, n_features + 1), which times (x, 1) give 0."""
+        return np.array(list(self._linear.values())).reshape(-1, self.task.n_features + 1)
+
+    def curved(self, used: set[int]) -> dict[int, Definition]:
+        """The derived features among those used, and below them, that are not linear, by place and in order."""
+        return {place: d for place, d in self.task.needed(used).items() if place not in self._linear}
 
     @cached_property
-    def _ties(self) -> Floats:
-        """Derived features that are linear in others: rows (n, n_features + 1), which times (x, 1) give 0."""
-        n_features, ties = self.task.n_features, []
-        one = np.eye(n_features + 1)
+    def _linear(self) -> dict[int, Floats]:
+        """The row of each derived feature that is linear in others."""
+        ties = {}
+        one = np.eye(self.task.n_features + 1)
         for place, definition in enumerate(self.task.definitions, start=self.task.n_observed):
             try:
                 row = run(definition.program, lambda f: _Affine(one[f]), lambda v: _Affine(v * one[-1])).row
             except _Curved:
                 continue
-            ties.append(row - one[place])
-        return np.array(ties).reshape(-1, n_features + 1)
+            ties[place] = row - one[place]
+        return ties
 
 
 class _Curved(Exception):  # noqa: N818 - it is no error

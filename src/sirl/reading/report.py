@@ -11,11 +11,12 @@ import numpy as np
 from sirl.arrays import Floats
 from sirl.model.policy import Policy
 from sirl.reading.describing import View, describe_tree, look, tell_size
-from sirl.reading.explain import TermLoss, term_losses
+from sirl.reading.explain import TermLoss, term_losses, told_node
 from sirl.reading.playing import Stage, Trace, trace
 from sirl.reading.replay import Picture, Replay, play_replay
-from sirl.reading.sensitivity import Sweep, constants, sweep, usual_range
+from sirl.reading.sensitivity import Constant, Sweep, constants, sweep, usual_range
 from sirl.reading.simplify import simplified
+from sirl.reading.weights import places, term_name
 from sirl.runs.evaluation import Evaluation
 from sirl.search.records import Record
 
@@ -89,40 +90,63 @@ def _features(view: View, seen: Trace) -> list[dict[str, Any]]:
 
 
 def _explained(view: View, stage: Stage, episodes: int) -> tuple[list[dict[str, Any]] | None, list[dict[str, Any]]]:
-    """What each term is worth, split by split, and sweeps of the constants beside the terms that are worth most."""
-    tree, task = view.policy.tree, view.policy.task
-    if not episodes or not tree.n_splits:
+    """What each term is worth, node by node, and sweeps of the constants beside the terms that are worth most."""
+    tree = view.policy.tree
+    if not episodes or not places(tree):
         return None, []
 
     def score(trees: Any) -> Floats:
         return stage.returns(trees, episodes)
 
     losses = term_losses(tree, score)
-    told = [
-        {
-            "number": split + 1,
-            "condition": view.conditions[split].text(task.features, view.digits[split]),
-            "terms": [
-                {"feature": task.features[t.feature], "loss": finite(t.loss), "error": finite(t.error)}
-                for t in sorted((t for t in losses if t.split == split), key=lambda t: -t.loss)
-            ],
-        }
-        for split in range(tree.n_splits)
-    ]
+    told = [_worth(view, node, losses) for node in dict.fromkeys(t.place.node for t in losses)]
     return told, [_swept(s) for s in _sweeps(view, losses, score)]
+
+
+def _worth(view: View, node: int, losses: list[TermLoss]) -> dict[str, Any]:
+    """What each term of a split, or of a leaf's law (~leaf), is worth, most first."""
+    tree, task = view.policy.tree, view.policy.task
+    rows = sorted((t for t in losses if t.place.node == node), key=lambda t: -t.loss)
+    several = node < 0 and len(task.action_names) > 1
+    return {
+        "node": node,
+        "title": f"Question {node + 1}" if node >= 0 else f"Law {-node}",
+        "text": view.conditions[node].text(task.features, view.digits[node])
+        if node >= 0
+        else told_node(tree, task, node),
+        "terms": [
+            {
+                "feature": term_name(tree, task, t.place),
+                "output": task.action_names[t.place.output] if several else "",
+                "loss": finite(t.loss),
+                "error": finite(t.error),
+            }
+            for t in rows
+        ],
+    }
 
 
 def _sweeps(view: View, losses: list[TermLoss], score: Any) -> list[Sweep]:
     tree, task = view.policy.tree, view.policy.task
-    worth = {(t.split, task.features[t.feature]): t.loss for t in losses}
-    known = sorted(constants(tree, task), key=lambda c: -worth.get((c.split, c.name), 0.0))[:_MOST_SWEEPS]
+    worth: dict[object, float] = {}
+    for place, loss, _ in losses:
+        worth[place if place.node < 0 else (place.node, task.features[place.term])] = loss
+    known = sorted(constants(tree, task), key=lambda c: -worth.get(c.place or (c.node, c.name), 0.0))[:_MOST_SWEEPS]
     return [sweep(tree, task, constant, usual_range(constant, _SWEEP_POINTS), score) for constant in known]
 
 
 def _swept(found: Sweep) -> dict[str, Any]:
     columns = {"values": found.values, "means": found.means, "stds": found.stds}
     lists = {name: [finite(v) for v in column.tolist()] for name, column in columns.items()}
-    return {"label": found.constant.label, "own": found.constant.value, **lists}
+    return {"label": found.constant.label, "title": _title(found.constant), "own": found.constant.value, **lists}
+
+
+def _title(constant: Constant) -> str:
+    """What a constant is, for someone who sees the tree."""
+    if constant.node >= 0:
+        return f"Question {constant.node + 1}: {'bound' if constant.name == 'bound' else f'factor of {constant.name}'}"
+    output, _, term = constant.name.partition(".")
+    return f"{output}: {term if term == 'constant' else f'factor of {term}'}"
 
 
 def finite(value: float) -> float | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sirl.model.condition import DIGITS, Condition, number
 from sirl.model.task import Task
-from sirl.model.text import condition, wrap
+from sirl.model.text import condition, leaf_lines, wrap
 from sirl.model.tree import Tree
 from sirl.reading.region import MARGIN, Region, Row, branch_rows
 
@@ -61,7 +61,7 @@ def tell_rules(rules: Sequence[Rule], task: Task, digits: Sequence[int] | None =
         if not rule.conditions:
             lines.append(f"always {rule.action}")
             continue
-        lines.append(rule.action)
+        lines += leaf_lines(rule.action, width)
         told = _ranges(rule.conditions, task, digits)
         for place, terms in enumerate(told):
             lines += wrap(terms, "  when " if place == 0 else "   and ", "         ", width)

@@ -13,20 +13,24 @@ from sirl.model.text import condition
 from sirl.model.tree import Tree
 from sirl.reading.explain import with_split
 from sirl.reading.prune import Scorer
+from sirl.reading.weights import Place, places, term_name, weight, with_weights
 
 
 class Constant(NamedTuple):
-    """A number of a condition, as it is shown."""
+    """A number of a condition, as it is shown, or of a law."""
 
-    split: int
+    node: int
+    """A split, or ~leaf."""
     name: str
-    """The feature that it stands before, or ``bound``."""
+    """The feature that it stands before, or ``bound``; of a law, the output and what it multiplies."""
     value: float
+    place: Place | None = None
+    """Where it stands, if it is a law's."""
 
     @property
     def label(self) -> str:
-        """How a person names it: the split's number, from 1 on, and the name."""
-        return f"{self.split + 1}.{self.name}"
+        """How a person names it: the split's number, from 1 on, or the leaf, and the name."""
+        return f"{self.node + 1}.{self.name}" if self.node >= 0 else f"leaf{~self.node}.{self.name}"
 
 
 class Sweep(NamedTuple):
@@ -42,8 +46,8 @@ class Sweep(NamedTuple):
 
 
 def constants(tree: Tree, task: Task) -> list[Constant]:
-    """The numbers of all conditions as they are shown, but the one that is 1 by its scale."""
-    found = []
+    """The numbers of all conditions as they are shown, but the one that is 1 by its scale; then those of the laws."""
+    found: list[Constant] = []
     for split in range(tree.n_splits):
         shown = condition(tree, split, task)
         largest = max((abs(part.factor) for part in shown.parts), default=0.0)
@@ -52,11 +56,16 @@ def constants(tree: Tree, task: Task) -> list[Constant]:
                 found.append(Constant(split, task.features[members[0][0]], factor))
             found += [Constant(split, task.features[feature], k) for feature, k in members[1:]]
         found.append(Constant(split, "bound", shown.bound))
+    for place in places(tree):
+        if place.node < 0:
+            name = f"{task.action_names[place.output]}.{term_name(tree, task, place)}"
+            found.append(Constant(place.node, name, weight(tree, place), place))
     return found
 
 
 def find_constant(tree: Tree, task: Task, label: str) -> Constant:
-    """A constant by its label, such as ``1.omega`` or ``2.bound``."""
+    """A constant by its label, such as ``1.omega``, ``2.bound`` or ``leaf0.push.x*theta``."""
+    label = label.replace("*", "·")
     known = {constant.label: constant for constant in constants(tree, task)}
     if label not in known:
         hint = did_you_mean(label, list(known)) or f"; there are {', '.join(known)}."
@@ -66,7 +75,9 @@ def find_constant(tree: Tree, task: Task, label: str) -> Constant:
 
 def with_constant(tree: Tree, task: Task, constant: Constant, value: float) -> Tree:
     """The tree with another value of a constant; a factor takes along what stands beside its feature."""
-    split = constant.split
+    if constant.place is not None:
+        return with_weights(tree, {constant.place: value})
+    split = constant.node
     shown = condition(tree, split, task)
     if constant.name == "bound":
         return with_split(tree, split, *shown._replace(bound=value).split(task.n_features))

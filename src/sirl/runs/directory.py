@@ -23,7 +23,7 @@ import tomli_w
 from sirl.config import Method, Settings
 from sirl.errors import SirlError, WriteFailure
 from sirl.files import append, make_directory, open_to_append, read_plain, set_aside, write_atomically
-from sirl.model.policy import Policy
+from sirl.model.policy import Policy, is_edited
 from sirl.options import Backend
 from sirl.runs.fronts import write_front
 from sirl.search.front import Front
@@ -85,7 +85,7 @@ class RunDirectory:
         self.score = path / "score.json"
         self.log = path / "log.txt"
         self.checkpoints = path / "checkpoints"
-        self._unlock: Callable[[], object] = _nothing
+        self._unlock: Callable[[], object] = lambda: None
 
     @staticmethod
     def create(path: str | os.PathLike[str], config: Config, start: Policy | None = None) -> RunDirectory:
@@ -158,6 +158,10 @@ class RunDirectory:
                     write_atomically(path, content)
         return kept
 
+    def edited(self) -> list[Path]:
+        """The champions that a person has changed."""
+        return [path for path in (self.champion, self.trained) if is_edited(path)]
+
     def crown(self, policy: Policy) -> None:
         """Keep a new champion."""
         with writable(self.champion):
@@ -223,10 +227,6 @@ def fresh_path(base: str | os.PathLike[str]) -> Path:
         number += 1
         path = Path(f"{base}-{number}")
     return path
-
-
-def _nothing() -> None:
-    pass
 
 
 def _let_go(lock: IO[bytes]) -> None:

@@ -119,13 +119,16 @@ class Training:
         return Evolution(make_problem(task, settings, options.method, options.seed, self.arena.kind.cuts))
 
     @staticmethod
-    def resume(path: str | Path, env: Environment | None = None, **asked: Any) -> Training:
+    def resume(
+        path: str | Path, env: Environment | None = None, *, replace_edited: bool = False, **asked: Any
+    ) -> Training:
         """A run of an earlier process that goes on from its last good checkpoint, to the same end.
 
         Args:
             path: its run directory.
             env: its environment again: the function that makes it if it was not trained on a Gymnasium id, or its id
                 if that names a module, which is not imported just because a file says so.
+            replace_edited: go on although somebody edited its champion, which is kept under another name.
             asked: options that no result depends on (workers, hang_limit, checkpoint_minutes, engine, address);
                 ``generations`` to go on to another number of them, ``stop_at`` for another goal.
         """
@@ -145,16 +148,21 @@ class Training:
             env_options=config.env_options,
             **settings | {name: value for name, value in asked.items() if value is not None},
         )
-        run.go_on(path)
+        run.go_on(path, replace_edited)
         return run
 
-    def go_on(self, path: str | Path) -> None:
+    def go_on(self, path: str | Path, replace_edited: bool = False) -> None:
         """Take up the state of the last good checkpoint in the directory of this same run, and let its files agree."""
         directory, earlier = RunDirectory(Path(path)), read_config(path)
         directory.lock()
         if self.config.digest() != earlier.digest():
             raise SirlError(
                 f"{directory.path} holds another run, of another task, seed or settings: give what it was started with."
+            )
+        if (edited := directory.edited()) and not replace_edited:
+            raise SirlError(
+                f"{edited[0]} was edited, and the run would put its own champion in its place: copy it elsewhere, or "
+                "add --replace-edited (in Python replace_edited=True), which keeps it under another name."
             )
         current = {"sirl": self.config.sirl, **self.config.versions}
         for name, version in {"sirl": earlier.sirl, **earlier.versions}.items():

@@ -11,7 +11,8 @@ from sirl.errors import SirlError, did_you_mean
 from sirl.model.policy import Policy
 from sirl.reading.export.c import write_c
 from sirl.reading.export.data import write_json
-from sirl.reading.export.drawings import write_dot, write_latex, write_svg
+from sirl.reading.export.drawings import write_dot, write_svg
+from sirl.reading.export.latex import write_latex
 from sirl.reading.export.onnx import write_onnx
 from sirl.reading.export.python import write_python
 

@@ -1,4 +1,4 @@
-"""A tree as a drawing: one picture of boxes and lines, written as SVG, as DOT for Graphviz, or as TikZ for LaTeX."""
+"""A tree as a drawing: one picture of boxes and lines, written as SVG or as DOT for Graphviz."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 from typing import NamedTuple
 
 from sirl.model.policy import Policy
-from sirl.model.text import condition, derivations, wrap
+from sirl.model.text import condition, derivations, leaf_lines, wrap
 from sirl.reading.layout import Place, lay_out
 
 _LINE, _LETTER, _WIDEST, _PAD = 17, 7.3, 34, 10
@@ -39,17 +39,13 @@ class Picture(NamedTuple):
     """What its derived features are, a line each."""
 
 
-def picture(policy: Policy, across: str = "lines") -> Picture:
-    """The picture of a policy; ``across`` tells whether boxes need room for their lines or for their width."""
+def picture(policy: Policy) -> Picture:
+    """The picture of a policy, which grows to the right."""
     tree, task = policy.tree, policy.task
-    texts = {~leaf: [tree.leaves.label(leaf, task)] for leaf in range(tree.n_leaves)}
+    texts = {~leaf: leaf_lines(tree.leaves.label(leaf, task), _WIDEST) for leaf in range(tree.n_leaves)}
     for split in range(tree.n_splits):
         texts[split] = wrap(condition(tree, split, task).terms(task.features), "", "", _WIDEST)
-
-    def breadth(node: int) -> float:
-        return height(texts[node]) if across == "lines" else width(texts[node])
-
-    places, total = lay_out(tree, breadth, _GAP)
+    places, total = lay_out(tree, lambda node: height(texts[node]), _GAP)
     children = {split: (int(yes), int(no)) for split, (yes, no) in enumerate(tree.children.tolist())}
     where = [f"where {line}" for line in derivations(tree, task)]
     return Picture([Box(node, texts[node], places[node]) for node, _ in tree.nodes()], total, children, where)
@@ -123,46 +119,3 @@ def _dot_name(node: int) -> str:
 
 def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-_SPECIAL = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "·": r"$\cdot$"}
-_SPECIAL |= {"<": "$<$", ">": "$>$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", '"': "''"}
-_SPECIAL |= {char: f"\\{char}" for char in "{}$&#_%"}
-_HEAD = r"""\documentclass[tikz]{standalone}
-% written by sirl; also to be \input without its first lines and its last one
-\tikzset{
-  condition/.style={draw, align=center, inner sep=4pt, font=\small},
-  leaf/.style={draw, rounded corners, align=center, inner sep=4pt, font=\small},
-}
-\begin{document}
-\begin{tikzpicture}
-"""
-
-
-def write_latex(policy: Policy) -> str:
-    """TikZ as in the paper: root on top, T where a condition holds and F where not."""
-    drawn = picture(policy, across="width")
-    levels: dict[int, float] = {}
-    for box in drawn.boxes:
-        levels[box.place.depth] = max(levels.get(box.place.depth, 0.0), 0.45 * len(box.lines) + 1.1)
-    lines = []
-    for box in drawn.boxes:
-        down = sum(levels[depth] for depth in range(box.place.depth))
-        kind = "condition" if box.node >= 0 else "leaf"
-        text = r" \\ ".join(_latex(line) for line in box.lines)
-        lines.append(
-            rf"\node[{kind}] ({_dot_name(box.node)}) at ({box.place.across / 38:.2f}, {-down:.2f}) {{{text}}};"
-        )
-    for split, ends in drawn.children.items():
-        for child, word in zip(ends, "TF", strict=True):
-            lines.append(rf"\draw ({_dot_name(split)}) -| node[near start, above] {{{word}}} ({_dot_name(child)});")
-    if drawn.where:
-        text = r" \\ ".join(_latex(line) for line in drawn.where)
-        middle, down = drawn.breadth / 76, sum(levels.values())
-        lines.append(rf"\node[align=center, font=\small] at ({middle:.2f}, {-down:.2f}) {{{text}}};")
-    return _HEAD + "\n".join(lines) + "\n\\end{tikzpicture}\n\\end{document}\n"
-
-
-def _latex(text: str) -> str:
-    safe = "".join(_SPECIAL.get(char, char if char.isascii() else "?") for char in text)
-    return f"{{}}{safe}"  # so that a line which begins with [ is no option of the line break

@@ -10,7 +10,7 @@ import re
 from importlib import resources
 from typing import Any
 
-_MODULES = ("dom", "policy", "tree", "charts", "sections", "whatif", "replay", "main")
+_MODULES = ("dom", "policy", "tree", "charts", "law", "sections", "whatif", "replay", "main")
 _INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 

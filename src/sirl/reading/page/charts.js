@@ -1,7 +1,7 @@
 // Charts as SVG: lines with a band, and points. Everything that colour tells is told by a word or a dash too.
 import { h, s, short } from "./dom.js";
 
-const WIDTH = 520, HEIGHT = 220, LEFT = 58, RIGHT = 14, TOP = 14, BOTTOM = 40;
+const WIDTH = 520, HEIGHT = 230, LEFT = 58, RIGHT = 14, TOP = 14, BOTTOM = 40;
 
 function ticks(low, high) {
   const step = 10 ** Math.floor(Math.log10((high - low) / 2 || 1));
@@ -23,7 +23,8 @@ export function chart({ title, xLabel, yLabel, lines, mark }) {
   const usable = lines.map((line) => ({ ...line, spread: line.spread ?? line.x.map(() => 0) }));
   const [x0, x1] = range(usable.flatMap((line) => line.x));
   const ys = usable.flatMap((line) => line.y.flatMap((y, i) => (y === null ? [] : [y - line.spread[i], y + line.spread[i]])));
-  const [y0, y1] = range(ys);
+  const [least, most] = range(ys);
+  const [y0, y1] = [least - 0.05 * (most - least), most + 0.05 * (most - least)];
   const px = (x) => LEFT + ((x - x0) / (x1 - x0)) * (WIDTH - LEFT - RIGHT);
   const py = (y) => HEIGHT - BOTTOM - ((y - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM);
   const svg = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "chart" });
@@ -57,10 +58,11 @@ export function chart({ title, xLabel, yLabel, lines, mark }) {
 /** Every episode's score as a dot on one line. */
 export function dots(values, label) {
   const [low, high] = range(values);
-  const px = (x) => 20 + ((x - low) / (high - low)) * (WIDTH - 40);
-  const svg = s("svg", { viewBox: `0 0 ${WIDTH} 74`, role: "img", class: "chart" });
+  const wide = 2 * WIDTH;
+  const px = (x) => 20 + ((x - low) / (high - low)) * (wide - 40);
+  const svg = s("svg", { viewBox: `0 0 ${wide} 74`, role: "img", class: "chart" });
   svg.setAttribute("aria-label", `${label}: ${values.length} episodes from ${short(low)} to ${short(high)}`);
-  svg.append(s("path", { class: "grid", d: `M20 46 H${WIDTH - 20}` }));
+  svg.append(s("path", { class: "grid", d: `M20 46 H${wide - 20}` }));
   values.forEach((value, i) => svg.append(s("circle", { class: "dot", cx: px(value), cy: 30 + ((i * 7) % 11) - 5, r: 4 })));
   for (const x of ticks(low, high)) {
     svg.append(s("text", { class: "tick", x: px(x), y: 66, "text-anchor": "middle" }, short(x, 4)));

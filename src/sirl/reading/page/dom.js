@@ -25,6 +25,12 @@ export function short(value, digits = 3) {
   return Math.abs(text) >= 1e5 || (text !== 0 && Math.abs(text) < 1e-4) ? text.toExponential(1) : String(text);
 }
 
+/** A share of steps, such as "42.7 %"; nothing if nobody has played. */
+export function percent(share, of = "") {
+  if (share === null) return "";
+  return share === 0 ? " never" : share < 0.001 ? ` under 0.1 %${of}` : ` ${(100 * share).toFixed(1)} %${of}`;
+}
+
 /** A section's element by id. */
 export function byId(id) {
   return document.getElementById(id);

@@ -1,5 +1,6 @@
 // Everything together: one tree, lit by the replay or by the sliders, whichever moved last.
 import { h, byId, short } from "./dom.js";
+import { tellLaw } from "./law.js";
 import { act, extend, holds, prepare, walk } from "./policy.js";
 import { Player } from "./replay.js";
 import { tellExplanation, tellFacts, tellRules, tellScores, tellTraining } from "./sections.js";
@@ -18,15 +19,22 @@ function decide(seen) {
   return { x, path, leaf, action: act(tree.leaves[leaf], x), label: tree.leaves[leaf].action };
 }
 
+/** The action of a law by its name: the choice that won, or a number for each component. */
+function told({ task, leaves }, leaf, action) {
+  const { choices } = leaves[leaf].formula;
+  if (choices && task.action === "discrete") return task.action_names[choices.indexOf(action)];
+  return action.map((value, i) => `${task.action_names[i]} ${short(value)}`).join(", ");
+}
+
 function show(seen) {
   const { x, path, leaf, action, label } = decide(seen);
   view.light(path);
-  byId("action").textContent = label;
   const computes = tree.leaves[leaf].formula.sums.some(([, terms]) => terms.length);
-  byId("numbers").textContent = computes ? `[${action.map((v) => short(v, 4)).join(", ")}]` : "";
+  byId("action").textContent = computes ? told(tree, leaf, action) : label;
+  byId("law").replaceChildren(...(computes ? tellLaw(tree.leaves[leaf], x, tree.task) : []));
   const reasons = path.slice(0, -1).map((id) => {
     const split = tree.splits[id];
-    return h("li", {}, h("code", {}, holds(split, x) ? split.condition : split.otherwise));
+    return h("li", { value: id + 1 }, h("code", {}, holds(split, x) ? split.condition : split.otherwise));
   });
   byId("why").replaceChildren(...reasons);
   for (const item of document.querySelectorAll("[data-rule]")) {

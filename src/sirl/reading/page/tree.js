@@ -1,7 +1,7 @@
-// The tree as SVG, root at the left: every subtree has a strip of its own, so that nothing overlaps.
-import { h, s, byId } from "./dom.js";
+// The tree as SVG, root at the left: subtrees stand as close as they fit below each other, and nothing overlaps.
+import { h, s, byId, percent } from "./dom.js";
 
-const LINE = 17, LETTER = 7.25, WIDEST = 32, PAD = 10, GAP = 12, JOINT = 66, SMALLEST = 0.72;
+const LINE = 17, LETTER = 7.25, WIDEST = 32, PAD = 10, GAP = 16, JOINT = 66, SMALLEST = 0.72;
 
 /** The terms of a condition in lines that are not too long. */
 function wrap(terms) {
@@ -18,6 +18,8 @@ export class TreeView {
   constructor(tree, svg, tip) {
     Object.assign(this, { tree, svg, tip, collapsed: new Set(), path: [], groups: new Map() });
     this.draw();
+    const root = this.groups.get(tree.root).querySelector("rect");
+    this.svg.parentElement.scrollTop = root.y.baseVal.value + root.height.baseVal.value / 2 - this.svg.parentElement.clientHeight / 2;
     window.addEventListener("resize", () => this.draw());
   }
 
@@ -33,8 +35,8 @@ export class TreeView {
   lines(id) {
     const node = this.node(id);
     if (id < 0) {
-      const share = node.share === null ? "" : `  ${(100 * node.share).toFixed(1)} %`;
-      return [node.action + share];
+      if (node.share === null) return node.lines;
+      return node.lines.length > 1 ? [...node.lines, percent(node.share, " of steps").trim()] : [`${node.lines[0]} ${percent(node.share)}`];
     }
     return this.isOpen(id) ? wrap(node.pieces) : [`▸ ${this.below(id)} leaves`];
   }
@@ -47,37 +49,37 @@ export class TreeView {
   layOut() {
     const boxes = new Map();
     const columns = [];
+    // A subtree's outline is how far it reaches up and down at each depth, seen from its own middle.
     const measure = (id, depth) => {
       const lines = this.lines(id);
       const width = LETTER * Math.max(...lines.map((line) => line.length)) + 2 * PAD;
       const box = { id, depth, lines, width, height: LINE * lines.length + PAD };
       boxes.set(id, box);
       columns[depth] = Math.max(columns[depth] ?? 0, width);
-      const below = this.isOpen(id) ? this.node(id).children.map((child) => measure(child, depth + 1)) : [];
-      box.strip = Math.max(box.height + GAP, below.reduce((sum, child) => sum + child.strip, 0));
-      return box;
-    };
-    measure(this.tree.root, 0);
-    const left = columns.map((_, depth) => 6 + columns.slice(0, depth).reduce((sum, w) => sum + w + JOINT, 0));
-    const place = (id, top) => {
-      const box = boxes.get(id);
-      box.x = left[box.depth];
-      box.y = top + box.strip / 2;
+      box.outline = [[-(box.height + GAP) / 2, (box.height + GAP) / 2]];
       if (!this.isOpen(id)) return box;
-      const children = this.node(id).children.map((child) => boxes.get(child));
-      let start = top + (box.strip - children[0].strip - children[1].strip) / 2;
-      for (const child of children) {
-        place(child.id, start);
-        start += child.strip;
+      const [yes, no] = this.node(id).children.map((child) => measure(child, depth + 1));
+      const shared = Math.min(yes.outline.length, no.outline.length);
+      const apart = Math.max(...Array.from({ length: shared }, (_, d) => yes.outline[d][1] - no.outline[d][0])) / 2;
+      [yes.shift, no.shift] = [-apart, apart];
+      for (let d = 0; d < Math.max(yes.outline.length, no.outline.length); d++) {
+        const ends = [yes, no].flatMap((child) => (child.outline[d] ?? []).map((end) => end + child.shift));
+        box.outline.push([Math.min(...ends), Math.max(...ends)]);
       }
-      const room = (box.strip - box.height - GAP) / 2;
-      const middle = (children[0].y + children[1].y) / 2;
-      box.y = Math.min(Math.max(middle, box.y - room), box.y + room);
       return box;
     };
-    const root = place(this.tree.root, 0);
+    const root = measure(this.tree.root, 0);
+    const top = Math.min(...root.outline.map(([start]) => start));
+    const bottom = Math.max(...root.outline.map(([, end]) => end));
+    const left = columns.map((_, depth) => 6 + columns.slice(0, depth).reduce((sum, w) => sum + w + JOINT, 0));
+    const place = (id, middle) => {
+      const box = boxes.get(id);
+      [box.x, box.y] = [left[box.depth], middle];
+      if (this.isOpen(id)) for (const child of this.node(id).children) place(child, middle + boxes.get(child).shift);
+    };
+    place(this.tree.root, 6 - top);
     const last = left.length - 1;
-    return { boxes, width: left[last] + columns[last] + 8, height: root.strip + 8 };
+    return { boxes, width: left[last] + columns[last] + 8, height: bottom - top + 12 };
   }
 
   draw() {
@@ -117,6 +119,7 @@ export class TreeView {
     const top = box.y - box.height / 2;
     group.append(s("rect", { x: box.x, y: top, width: box.width, height: box.height, rx: isSplit ? 4 : 13 }));
     box.lines.forEach((line, i) => group.append(s("text", { x: box.x + PAD, y: top + LINE * (i + 1) - 1 }, line)));
+    if (isSplit) group.append(s("text", { class: "tag", x: box.x + box.width - 5, y: top - 4, "text-anchor": "end" }, String(box.id + 1)));
     group.addEventListener("mouseenter", () => this.showTip(box.id, group));
     group.addEventListener("mouseleave", () => this.hideTip());
     group.addEventListener("focus", () => this.showTip(box.id, group));
@@ -156,7 +159,7 @@ export class TreeView {
   words(id) {
     const node = this.node(id);
     const visits = node.visits === null ? [] : [`${node.visits.toLocaleString("en")} visits in ${this.tree.episodes} episodes`];
-    if (id >= 0) return [`Is ${node.condition}?`, `If not: ${node.otherwise}`, ...visits];
+    if (id >= 0) return [`Question ${id + 1}: is ${node.condition}?`, `If not: ${node.otherwise}`, ...visits];
     const values = (node.values.q_values ?? []).map((q, i) => [q, this.tree.actions[i]]);
     values.sort((a, b) => b[0] - a[0]);
     const told = values.slice(0, 4).map(([q, name]) => `${name}: ${q.toPrecision(3)}`);
