@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 import sirl
 from conftest import Tiny
 from formula_leaves import policy_of
 from sirl.errors import SirlError
 from sirl.model.formula import Sum, Term
+from sirl.model.laws import LawLeaves
 from sirl.model.policy import Policy
+from sirl.model.tree import Tree
 from sirl.reading.edit import read_text, write_text
 from sirl.simulators.spaces import describe
 from test_tree import random_tree
@@ -147,6 +150,16 @@ def test_laws_are_written_and_come_back():
     assert again.tree.leaves.formula(1) == edited.tree.leaves.formula(1)
     back = Policy.from_json(again.to_json())
     np.testing.assert_array_equal(back.predict(x)[0], again.predict(x)[0])
+
+
+def test_laws_with_odd_names_come_back():
+    names = ['</b> = "1"', "x = 1; y", "a # b", "if", "\\end{x}"]
+    task = describe(Tiny(spaces.Box(-1, 1, (5,)), spaces.Box(-1, 1, (5,))), "Tiny-v0", names, names)
+    law = {name: [([name, names[0]], 0.5), ([name], 2.0), ([], -1e-7)] for name in names}
+    policy = Policy(
+        task, Tree(np.zeros((0, 5)), np.zeros(0), np.zeros((0, 2), np.int32), LawLeaves.of_named([law], task))
+    )
+    assert read_text(write_text(policy), policy) is policy
 
 
 def test_scores_are_written_and_come_back():

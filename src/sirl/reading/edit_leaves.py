@@ -29,7 +29,8 @@ from sirl.reading.language import read_law
 _INDENT = "    "
 _WIDEST = 100
 _SCORES = "largest of"
-_LAW = re.compile(r'("(?:[^"\\]|\\.)*"|[^"=<>]+?)\s*=\s*([^=<>]*)')
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_LAW = re.compile(rf'({_QUOTED}|[^"=<>]+?)\s*=\s*((?:{_QUOTED}|[^"=<>])*)')
 
 Leaf = Floats | tuple[Sum, ...] | int
 """An action (*action_shape), a law's sums, or a leaf of the policy that is edited."""

@@ -123,7 +123,7 @@ def _branch_and_bound(region: Region, rows: Sequence[ProductRow], does: Callable
     relaxed = _Relaxation(region, rows)
     low, high = relaxed.outer_box()
     pending: list[tuple[float, int, Floats, Floats]] = [(-1.0, 0, low, high)]
-    free = tuple(f for f in sorted(relaxed.cutting) if np.isinf(high[f] - low[f]))
+    free = tuple(f for f in sorted(relaxed.cutting - relaxed.curved.keys()) if np.isinf(high[f] - low[f]))
     for number in range(_MOST_FREE_BOXES if free else MOST_BOXES):
         if not pending:
             return Search(None, True)
@@ -199,7 +199,7 @@ class _Relaxation:
             least, most = -self.region.largest(-one), self.region.largest(one)
             low[feature] = max(low[feature], least - _SLACK * (1.0 + abs(least)))
             high[feature] = min(high[feature], most + _SLACK * (1.0 + abs(most)))
-        return low, high
+        return self._derived(low, high)
 
     def solve(self, low: Floats, high: Floats) -> tuple[float, Floats, Gaps] | None:
         """How far within the rows a state of a box can lie, that state, and how wrong each product is there."""
