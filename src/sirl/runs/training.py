@@ -202,9 +202,7 @@ class Training:
     def _warn_of_no_signal(self) -> None:
         """Tell if no episode of the run came to anything."""
         if all(record.best == record.mean == record.median == 0.0 for record in self.history):
-            text = (
-                f"every episode of {self.config.env} returned 0, so there was nothing to learn from: check its reward."
-            )
+            what = f"every episode of {self.config.env} returned 0"
             warnings.warn(f"{what}, so there was nothing to learn from: check its reward.", stacklevel=3)
 
     def _make_engine(self) -> Engine[Arena]:
