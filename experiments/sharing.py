@@ -17,7 +17,6 @@ from sirl.runs.campaign import Job, read_finished, train_all
 TASKS = {
     "Pendulum-v1": {"simulator": "envpool", "max_laws": 4},
     "MountainCar-v0": {"simulator": "envpool", "max_laws": 2, "products": False, "generations": 150},
-    "Acrobot-v1": {"simulator": "envpool", "max_laws": 2, "products": False, "generations": 100, "contenders": 8},
 }
 """Where more than one law may pay."""
 
@@ -57,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("--out", type=Path, default=Path("runs/sharing"))
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--workers", type=int)
     options = parser.parse_args()
     if options.what == "run":

@@ -200,9 +200,12 @@ def changed_checkpoints(good: Checkpoint) -> Iterator[tuple[str, bytes]]:
         "no data": array(data=b""),
         "a dtype of a megabyte": array(dtype="<i4" * 300_000),
     }.items():
-        yield f"codons: {name}", packed(codons=codons)
+        yield f"codons: {name}", packed(arrays=plain["arrays"] | {"codons": codons})
     for name, fitness in {"NaN": b"\xff" * 160, "short": bytes(8), "none": b""}.items():
-        yield f"fitness: {name}", packed(fitness=array("<f8", (len(fitness) // 8,), fitness))
+        yield (
+            f"fitness: {name}",
+            packed(arrays=plain["arrays"] | {"fitness": array("<f8", (len(fitness) // 8,), fitness)}),
+        )
     for generation in (-1, 0, 7, 2**62, "1", None):
         yield f"generation {generation}", packed(generation=generation)
     other = sirl.load("paper:LunarLander").to_json()
@@ -210,10 +213,10 @@ def changed_checkpoints(good: Checkpoint) -> Iterator[tuple[str, bytes]]:
         "a pickle": pickle.dumps(Bomb()),
         "of another task": other,
         "broken": b"{",
-        "with other features": _with(good.champion, ("task", "features"), ["x", "v", "theta", "phi"]),
-        "wider": _with(good.champion, ("task", "env"), "Acrobot-v1"),
+        "with other features": _with(good.policies["champion"], ("task", "features"), ["x", "v", "theta", "phi"]),
+        "wider": _with(good.policies["champion"], ("task", "env"), "Acrobot-v1"),
     }.items():
-        yield f"champion {name}", packed(champion=champion)
+        yield f"champion {name}", packed(policies=good.policies | {"champion": champion})
     yield "schema 99", packed(schema=99)
     yield "another run's", packed(config="0" * 64)
     yield "history of text", packed(history=["x"])

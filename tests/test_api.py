@@ -57,6 +57,7 @@ ODD = spaces.Box(np.float32([-7.3, 0.1, -np.inf]), np.float32([-1.2, 0.3, 5.0]))
     ],
     ids=["odd bounds", "infinite bounds", "integers", "discrete", "bytes", "no choice"],
 )
+@pytest.mark.filterwarnings("ignore:.*nothing to learn from")  # with one action all episodes may come to 0
 def test_a_custom_environment_trains(observation, action, grammar, tmp_path):
     def make():
         return Tiny(observation, action)
@@ -202,6 +203,7 @@ def test_a_crash_names_the_individual_and_the_environment():
         sirl.train(lambda: Tiny(behave=behave), **options)
 
 
+@pytest.mark.filterwarnings("ignore:.*nothing to learn from")
 def test_a_limit_of_steps_ends_what_never_ends():
     run = sirl.train(lambda: Tiny(behave=lambda env: step()), max_steps=15, **TINY)
     assert run.history[0].individual.steps == 15 * run.history[0].individual.episodes

@@ -47,7 +47,10 @@ def observations_for(policy, n, seed=0):
         feature = np.abs(weights).argmax(axis=1)
         rows = np.arange(n // 2)
         rest = (weights * x[: n // 2]).sum(axis=1) - weights[rows, feature] * x[rows, feature]
-        border = (tree.thresholds[split] - rest) / weights[rows, feature]
+        weight = weights[rows, feature]  # zero where a split weighs derived features alone
+        border = np.where(
+            weight == 0, x[rows, feature], (tree.thresholds[split] - rest) / np.where(weight == 0, 1, weight)
+        )
         for _ in range(3):
             border = np.nextafter(border, rng.choice([-np.inf, np.inf], n // 2))
         x[rows, feature] = border

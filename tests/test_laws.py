@@ -12,6 +12,7 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, Tiny
 from sirl.errors import SirlError
+from sirl.experiments.gallery import draw_runs
 from sirl.learning.forest import pack
 from sirl.model.formula import compute
 from sirl.model.laws import LawLeaves, ScoreLeaves
@@ -20,6 +21,7 @@ from sirl.model.policy import Policy
 from sirl.rollout.compiled import CompiledArena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.work import PlayOrder
+from sirl.runs.fronts import write_front
 from sirl.search.contenders import first_contenders, widen
 from sirl.search.front import Point, choose, gain, n_numbers, with_point
 from sirl.search.race import challenge
@@ -250,6 +252,9 @@ def test_a_run_keeps_its_front(tmp_path):
     assert rows == sorted(rows, key=lambda row: (row["size"], row["score"]))
     for row, point in zip(rows, run.state.front, strict=True):
         assert sirl.load(tmp_path / "run" / row["model"]).to_json() == point.policy.to_json()
+    larger = Point(random_policy("InvertedPendulum-v4", 2, False), run.state.front[-1].returns + 1)
+    write_front(tmp_path / "run", with_point(run.state.front, larger))
+    assert "fronts" in draw_runs([str(tmp_path / "run")])
 
 
 @pytest.mark.parametrize("model", ["paper:LunarLander", "paper:Hopper", "conditions"])

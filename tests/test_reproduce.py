@@ -166,6 +166,12 @@ def test_other_scales_and_versions_are_not_mixed(copy):
         with pytest.raises(SirlError, match=reason):
             read_scales(copy, EPISODES)
     config.write_text(whole)
+    shutil.copytree(
+        copy / "scale-0.01", copy / "scale-0.5"
+    )  # too short to count as finished there, and named all the same
+    with pytest.raises(SirlError, match=r"scale-0.5/.*/0 was trained with population = 5, and eldt at scale 0.5"):
+        read_scales(copy, EPISODES)
+    shutil.rmtree(copy / "scale-0.5")
     (copy / "scale-large").mkdir()
     with pytest.raises(SirlError, match="scale-large is not named after a scale"):
         scales_in(copy)
@@ -179,6 +185,15 @@ def test_what_was_left_half_written_is_done_again(copy, capsys):
         assert cli.main([*SMALL, "--runs", "2", "--out", str(copy)]) == 0
         assert "to do: 1 run" in capsys.readouterr().out
         assert {name: (run / name).read_bytes() for name in whole} == whole
+
+
+def test_a_reason_is_told_once(capsys, tmp_path):
+    asked = ["sweep", "voting", "--env", "Nope-v0", "--runs", "2", "--workers", "1", "--out", str(tmp_path)]
+    assert cli.main(asked) == 1
+    out, err = capsys.readouterr()
+    assert " episodes, not counting Nope-v0" in out
+    assert err.count("no environment is registered as 'Nope-v0'") == 1
+    assert "And 7 other runs for the same reason." in err
 
 
 def test_a_run_that_failed_is_named_in_a_report_too(copy, capsys):
@@ -245,7 +260,10 @@ def test_progress_is_read_from_the_directories(done):
         (["--runs", "9-5"], "runs = '9-5' is not allowed"),
         (["--episodes", "0"], "episodes = 0 is not allowed"),
         (["--workers", "0"], "workers = 0 is not allowed"),
-        (["--report", "--out", "nowhere"], "nowhere has no finished run yet: start some with `sirl reproduce"),
+        (
+            ["--report", "--out", "nowhere"],
+            "have played 100 unseen episodes: start some with `sirl reproduce --out nowhere`",
+        ),
     ],
 )
 def test_bad_questions(refusal, arguments, reason):

@@ -56,9 +56,20 @@ def fill_cells(plan: Plan, options: Namespace) -> list[str]:
     else:
         announce(plan, workers)
         failed = fill(plan, Place(workers, options.engine, options.address), Teller())
-    for text in failed:
+    for text in _by_reason(failed):
         print(f"sirl: failed: {text}", file=sys.stderr)
     return failed
+
+
+def _by_reason(failed: list[str]) -> list[str]:
+    """Every reason once, with the first run that it stopped and how many more."""
+    groups: dict[str, list[str]] = {}
+    for text in failed:
+        groups.setdefault(text.partition(": ")[2], []).append(text)
+    return [
+        first if not more else f"{first} And {count(len(more), 'other run')} for the same reason."
+        for first, *more in groups.values()
+    ]
 
 
 def announce(plan: Plan, workers: int) -> None:
@@ -74,10 +85,10 @@ def announce(plan: Plan, workers: int) -> None:
         return
     hours = cost.hours / min(workers, cost.runs)
     rest = f", not counting {', '.join(cost.unknown)}, which can't be told beforehand" if cost.unknown else ""
+    about = f", about {cost.steps:.1e} steps and {_hours(hours)} on {count(workers, 'worker')}" if cost.steps else ""
     print(
-        f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes, about {cost.steps:.1e} steps and "
-        f"{_hours(hours)} on {count(workers, 'worker')}{rest}; then up to {4 * plan.episodes * cost.runs:,} unseen "
-        "episodes: two champions a run, whole and pruned",
+        f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes{about}{rest}; then up to "
+        f"{4 * plan.episodes * cost.runs:,} unseen episodes: two champions a run, whole and pruned",
         flush=True,
     )
 

@@ -69,7 +69,10 @@ def reproduction(out: Path, episodes: int) -> Report:
     """The paper's experiments as far as a directory has them, at every scale that is there."""
     filled = reproduce.read_scales(out, episodes)
     if not filled:
-        raise SirlError(f"{out} has no finished run yet: start some with `sirl reproduce --out {out}`.")
+        raise SirlError(
+            f"{out} has no finished run yet whose champions have played {episodes} unseen episodes: start some with "
+            f"`sirl reproduce --out {out}`, or give the --episodes that they have."
+        )
     figures: dict[str, str] = {}
     for scale in dict.fromkeys(sorted((one.scale for one in filled), reverse=True)):
         at = shown_scale(scale)

@@ -98,6 +98,9 @@ def read_all(plan: Plan) -> list[Filled]:
     for cell in plan.cells:
         place = plan.root / cell.task / cell.label
         numbers = sorted(int(path.name) for path in place.glob("*") if path.name.isdecimal())
+        for run in numbers:
+            if (plan.directory(cell, run) / "config.toml").exists():
+                _check_place(plan, cell, run)
         results = [_read(plan, cell, run) for run in numbers if is_finished(plan, cell, run)]
         if results:
             filled.append(Filled(cell, plan.scale, results))
@@ -110,7 +113,13 @@ def _read(plan: Plan, cell: Cell, run: int) -> Result:
     directory = plan.directory(cell, run)
     config, unseen = read_config(directory), read_unseen(directory)
     assert unseen is not None
-    expected = cell.settings(plan.scale)
+    return Result(run, directory, config, read_history(directory), unseen)
+
+
+def _check_place(plan: Plan, cell: Cell, run: int) -> None:
+    """Refuse a run, finished or not, that is of another scale, method or seed than its directory says."""
+    directory = plan.directory(cell, run)
+    config, expected = read_config(directory), cell.settings(plan.scale)
     for name in (*SCALED, *cell.changes):
         here, there = getattr(config.settings, name), getattr(expected, name)
         if here != there:
@@ -123,7 +132,6 @@ def _read(plan: Plan, cell: Cell, run: int) -> Result:
             f"{directory} holds a run of {config.method} on {config.env} with seed {config.seed}: move it to where it "
             "belongs, or remove it."
         )
-    return Result(run, directory, config, read_history(directory), unseen)
 
 
 def _check_versions(results: Iterable[Result]) -> None:

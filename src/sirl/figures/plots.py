@@ -163,6 +163,26 @@ def draw_instruments(rows: Sequence[Row]) -> Drawing:
         return Drawing(figure)
 
 
+def draw_fronts(rows: Sequence[Row]) -> Drawing:
+    """Score against size with a standard error, a panel a task and a line a run."""
+    with style():
+        tasks = _distinct(rows, "task")
+        figure, axes = panels(len(tasks))
+        colours = _colours(rows)
+        for axis, task in zip(axes, tasks, strict=True):
+            for label, own in _by_label(rows, task):
+                for run in _distinct(own, "run"):
+                    points = [row for row in own if row["run"] == run]
+                    size, score, error = (_numbers(points, column) for column in ("size", "score", "error"))
+                    axis.errorbar(size, score, error, color=colours[label], marker="o", markersize=3, linewidth=1.2)
+                axis.plot([], [], color=colours[label], marker="o", markersize=3, label=label)
+            axis.set(title=task, xlabel="numbers in the policy")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.legend(fontsize=7)
+        figure.supylabel("mean return on the run's own starts", fontsize=9)
+        return Drawing(figure)
+
+
 def _look_at(axis: Any, means: list[float]) -> None:
     """Let the means fill a third of the axis or more: the band of two or three runs may be many times as wide."""
     finite = [mean for mean in means if math.isfinite(mean)]

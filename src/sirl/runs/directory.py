@@ -25,6 +25,7 @@ from sirl.errors import SirlError, WriteFailure
 from sirl.files import append, make_directory, open_to_append, read_plain, set_aside, write_atomically
 from sirl.model.policy import Policy, is_edited
 from sirl.options import Backend
+from sirl.runs.fronts import write_front
 from sirl.search.front import Front
 from sirl.search.records import Record
 
@@ -73,20 +74,6 @@ class Score(msgspec.Struct, frozen=True):
     """Of every episode."""
 
 
-class FrontRow(msgspec.Struct, frozen=True):
-    """A policy of front.json: the best of its size."""
-
-    model: str
-    """Where in the run directory it is."""
-    size: int
-    """Numbers that a person reads in it."""
-    leaves: int
-    score: float
-    """Mean return on the starts of the run's validation, the same for all."""
-    error: float
-    """Standard error of that."""
-
-
 class RunDirectory:
     """A run's files."""
 
@@ -95,7 +82,6 @@ class RunDirectory:
         self.champion = path / "champion.json"
         self.trained = path / "champion-training.json"
         self.history = path / "history.jsonl"
-        self.front = path / "front"
         self.score = path / "score.json"
         self.log = path / "log.txt"
         self.checkpoints = path / "checkpoints"
@@ -187,19 +173,9 @@ class RunDirectory:
             policy.save(self.trained)
 
     def keep_front(self, front: Front) -> None:
-        """Keep policies from the smallest to the best: a model each, and front.json that tells of them."""
-        with writable(self.front):
-            make_directory(self.front)
-            rows = []
-            for point in front:
-                name = f"{point.size:04d}.json"
-                point.policy.save(self.front / name)
-                error = float(point.returns.std(ddof=1) / len(point.returns) ** 0.5) if len(point.returns) > 1 else 0.0
-                rows.append(FrontRow(f"front/{name}", point.size, point.policy.tree.n_leaves, point.score, error))
-            write_atomically(self.path / "front.json", msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
-            for old in self.front.glob("[0-9][0-9][0-9][0-9].json"):
-                if f"front/{old.name}" not in {row.model for row in rows}:
-                    old.unlink()
+        """Keep policies from the smallest to the best."""
+        with writable(self.path / "front"):
+            write_front(self.path, front)
 
     def keep_score(self, score: Score) -> None:
         """Write what the champion scores on unseen episodes."""

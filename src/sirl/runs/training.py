@@ -31,7 +31,7 @@ from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import Config, RunDirectory, Score, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.runs.history import History
-from sirl.runs.versions import versions
+from sirl.runs.versions import changes, versions
 from sirl.search.base import Search, SearchState
 from sirl.search.evolution import Evolution
 from sirl.search.laws import LawProblem, Laws
@@ -164,14 +164,9 @@ class Training:
                 f"{edited[0]} was edited, and the run would put its own champion in its place: copy it elsewhere, or "
                 "add --replace-edited (in Python replace_edited=True), which keeps it under another name."
             )
-        current = {"sirl": self.config.sirl, **self.config.versions}
-        for name, version in {"sirl": earlier.sirl, **earlier.versions}.items():
-            if current.get(name) != version:
-                now = current.get(name, "none")
-                warnings.warn(
-                    f"the run was started with {name} {version} and goes on with {now}: its result may differ.",
-                    stacklevel=2,
-                )
+        before = {"sirl": earlier.sirl, **earlier.versions}
+        for text in changes(before, {"sirl": self.config.sirl, **self.config.versions}):
+            warnings.warn(text, stacklevel=2)
         kept = Checkpoints(directory.checkpoints, self.config.digest())
         loaded, damaged = kept.load_latest(self.search, self.task)
         if loaded is None and damaged:  # to start over would cost the champion and the history that are there
@@ -205,13 +200,10 @@ class Training:
                     self.directory.unlock()
 
     def _warn_of_no_signal(self) -> None:
-        """Tell if every episode of the run came to the same, as with a reward that is always zero."""
-        if len({score for record in self.history for score in (record.best, record.mean)}) == 1:
-            warnings.warn(
-                f"every episode of {self.config.env} returned {self.history[0].best:g}, so there was nothing to learn "
-                "from: check its reward, or give it one that tells better from worse.",
-                stacklevel=3,
-            )
+        """Tell if no episode of the run came to anything."""
+        if all(record.best == record.mean == record.median == 0.0 for record in self.history):
+            what = f"every episode of {self.config.env} returned 0"
+            warnings.warn(f"{what}, so there was nothing to learn from: check its reward.", stacklevel=3)
 
     def _make_engine(self) -> Engine[Arena]:
         options = self.options

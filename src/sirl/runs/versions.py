@@ -17,3 +17,12 @@ def versions() -> dict[str, str]:
         **{name: version(name) for name in packages},
         "cpu": f"{platform.machine()} {binding.get_host_cpu_name()}",
     }
+
+
+def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
+    """What is no longer as it was when a run was started, a sentence each."""
+    return [
+        f"the run was started with {name} {version} and goes on with {now.get(name, 'none')}: its result may differ."
+        for name, version in before.items()
+        if now.get(name) != version
+    ]

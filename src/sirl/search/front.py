@@ -31,6 +31,12 @@ class Point(NamedTuple):
         """Mean return."""
         return float(self.returns.mean())
 
+    @property
+    def error(self) -> float:
+        """Standard error of the score."""
+        n = len(self.returns)
+        return float(self.returns.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+
     def cut(self, n: int) -> Point:
         """With what it has shown on the first n starts."""
         return self._replace(returns=self.returns[:n])

@@ -116,7 +116,8 @@ def begin(world: World, start: Any) -> None:
         physics.qvel[0, j] = start[nq + j]
     if world.reaches:
         call_with_two(physics.place, physics.model, physics.data)
-    _see(world)
+    _observe(world)
+    derive(world.derived, world.observation[0])
 
 
 @part
@@ -144,7 +145,8 @@ def advance(world: World) -> Any:
             world.observation[0, j] = 0.0
         derive(world.derived, world.observation[0])
         return 0.0, True, True
-    _see(world)
+    _observe(world)
+    derive(world.derived, world.observation[0])
     if world.reaches:
         return reward, False, False
     return (
@@ -152,12 +154,6 @@ def advance(world: World) -> Any:
         has_fallen(physics.qpos, physics.qvel, world.body),
         False,
     )
-
-
-@part
-def _see(world: World) -> None:
-    _observe(world)
-    derive(world.derived, world.observation[0])
 
 
 @part
