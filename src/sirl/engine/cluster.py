@@ -111,7 +111,8 @@ def _connect(address: str | None) -> Any:
         try:
             _knock(address)
             with chdir(_HOME):  # Ray's workers look for every module where it was started: not in a stranger's folder
-                ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
+                where = address or "local"  # not whichever happens to run on this machine
+                ray.init(where, log_to_driver=False, include_dashboard=False, logging_level=logging.ERROR)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")
             raise SirlError(
