@@ -38,6 +38,7 @@ def add(runs: Path, episodes: int) -> None:
         config = read_config(finished[best])
         words = ["sirl", "train", env, "--seed", str(config.seed)]
         words += ["--simulator", "envpool"] if config.simulator == "envpool" else []
+        words += [] if config.settings.stop_at is None else ["--stop-at", f"{config.settings.stop_at:g}"]
         known[name] = Card(
             env=env,
             score=score.mean,

@@ -30,5 +30,5 @@ def test_the_zoo_is_listed(sirl_command):
 
 
 def test_a_policy_that_the_zoo_does_not_have_is_told():
-    with pytest.raises(SirlError, match=r"^the zoo has no policy for 'Hoper'; did you mean 'Hopper'\?$"):
-        sirl.load("zoo:Hoper")
+    with pytest.raises(SirlError, match=r"^the zoo has no policy for 'Reachr'; did you mean 'Reacher'\?$"):
+        sirl.load("zoo:Reachr")
