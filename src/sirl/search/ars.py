@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sirl.arrays import Floats
+from sirl.arrays import Floats, Ints
 from sirl.keys import Key, fold_all, normals
 
 _BEST = 0.5
@@ -32,9 +32,9 @@ def begin(mean: Floats, sigma: float) -> State:
     return State(mean.copy(), np.array([sigma]))
 
 
-def mapped(state: State, matrix: Floats) -> State:
-    """The search among what a matrix (n_new, n) makes of the constants."""
-    return state._replace(mean=matrix @ state.mean)
+def restricted(state: State, kept: Ints) -> State:
+    """The search among some of the constants, at places (n_kept,)."""
+    return state._replace(mean=state.mean[kept])
 
 
 def offspring_for(n: int) -> int:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sirl.arrays import Floats
+from sirl.arrays import Floats, Ints
 from sirl.keys import Key, fold_all, normals
 
 
@@ -54,11 +54,11 @@ def begin(mean: Floats, sigma: float) -> State:
     return State(mean.copy(), np.array([sigma]), np.eye(n), np.zeros(n), np.zeros(n), np.zeros(1))
 
 
-def mapped(state: State, matrix: Floats) -> State:
-    """The distribution of what a matrix (n_new, n) makes of the constants: some of them, or their differences."""
-    covariance = matrix @ state.covariance @ matrix.T
-    paths = matrix @ state.path, matrix @ state.step_path
-    return State(matrix @ state.mean, state.sigma, covariance, *paths, state.generation)
+def restricted(state: State, kept: Ints) -> State:
+    """The distribution of some of the constants, at places (n_kept,)."""
+    covariance = state.covariance[np.ix_(kept, kept)]
+    paths = state.path[kept], state.step_path[kept]
+    return State(state.mean[kept], state.sigma, covariance, *paths, state.generation)
 
 
 def offspring_for(n: int) -> int:

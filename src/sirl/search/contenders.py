@@ -154,22 +154,14 @@ def widen(contender: Contender, settings: Settings) -> Contender:
     return Contender(contender.number, shape, _begin(row, shape, settings))
 
 
-def as_differences(contender: Contender) -> Contender:
-    """The same in as few numbers as can be, before some of them are left out."""
-    return _mapped(contender, *contender.shape.differences())
-
-
 def leave_out(contender: Contender, scores: Floats, share: float) -> Contender:
     """A contender without a share of its numbers: those without which its scores (size,) are best."""
     n = min(max(1, int(share * len(scores))), len(scores) - 1)
-    return _mapped(contender, *contender.shape.without(np.argsort(-scores, kind="stable")[:n]))
-
-
-def _mapped(contender: Contender, shape: Shape, matrix: Floats) -> Contender:
+    shape, kept = contender.shape.without(np.argsort(-scores, kind="stable")[:n])
     distribution = contender.distribution
     if isinstance(distribution, ars.State):
-        return Contender(contender.number, shape, ars.mapped(distribution, matrix))
-    return Contender(contender.number, shape, cma.mapped(distribution, matrix))
+        return Contender(contender.number, shape, ars.restricted(distribution, kept))
+    return Contender(contender.number, shape, cma.restricted(distribution, kept))
 
 
 def _begin(row: Floats, shape: Shape, settings: Settings) -> cma.State | ars.State:

@@ -31,7 +31,6 @@ from sirl.rollout.spread import Played, play_all, run_orders
 from sirl.search.champion import confirm, fresh_seeds
 from sirl.search.contenders import (
     Contender,
-    as_differences,
     first_contenders,
     halve,
     is_wide,
@@ -239,7 +238,7 @@ class Laws(NamedTuple):
 
     def _shrink(self, state: State, best: list[Tree], engine: Engine[Arena]) -> tuple[State, Cost, Cost]:
         """Put the contender on the front, and leave out what it misses least; costs of training and of validation."""
-        problem, contender = self.problem, as_differences(state.contenders[0])
+        problem, contender = self.problem, state.contenders[0]
         point, spent = self._point(state, contender, best[0], engine)
         front = with_point(state.front, point)
         if state.best is not None:

@@ -39,13 +39,15 @@ class Frame(NamedTuple):
 
     @property
     def n_outputs(self) -> int:
-        """Sums in a leaf: one for each component of a Box action, or for each choice of a Discrete one.
+        """Sums in a leaf: one for each component of a Box action.
 
-        A law between two choices is a condition, if it has no products: its leaves are a choice each, and add up
-        nothing.
+        Of a Discrete one, one for each choice but the first, whose score is 0: only differences matter. A law between
+        two choices is a condition, if it has no products: its leaves are a choice each, and add up nothing.
         """
         n = len(self.task.action_names)
-        return 0 if self.task.action == "discrete" and n == 2 and len(self.terms) == self.task.n_features else n
+        if self.task.action == "box":
+            return n
+        return 0 if n == 2 and len(self.terms) == self.task.n_features else n - 1
 
 
 class Shape(NamedTuple):
@@ -88,29 +90,12 @@ class Shape(NamedTuple):
         all_but_root = [n for n in range(-self.n_leaves, self.n_leaves - 1) if n != 0] if nodes else []
         return self.free.shape == (n_splits + n_laws,) and nodes == all_but_root
 
-    def without(self, places: Ints) -> tuple[Shape, Floats]:
-        """The shape that leaves out some of its numbers, and the matrix (new size, size) from its rows to these."""
+    def without(self, places: Ints) -> tuple[Shape, Ints]:
+        """The shape that leaves out some of its numbers, and the places of those that stay, (size,)."""
         kept = np.delete(np.arange(self.size), places)
         free = np.zeros_like(self.free)
         free[np.flatnonzero(self.free)[kept]] = True
-        return self._replace(free=free), np.eye(self.size)[kept]
-
-    def differences(self) -> tuple[Shape, Floats]:
-        """The shape in which the first choice of a Discrete action scores 0, since only differences matter.
-
-        Returns:
-            The shape, and the matrix (new size, size) from its rows to rows that do the same.
-        """
-        frame, n = self.frame, len(self.free)
-        if frame.task.action == "box" or frame.n_outputs == 0:
-            return self, np.eye(self.size)
-        _, places = _parts(np.arange(n), frame, self.n_leaves)
-        matrix, free = np.eye(n), self.free.copy()
-        for other in range(1, frame.n_outputs):
-            matrix[places[:, other], places[:, 0]] = -1.0
-            free[places[:, other]] |= free[places[:, 0]]
-        free[places[:, 0]] = False
-        return self._replace(free=free), matrix[np.ix_(free, self.free)]
+        return self._replace(free=free), kept
 
     def split(self, leaf: int, row: Floats) -> tuple[Shape, Floats, Ints]:
         """The shape with a leaf split in two, and the row that does there what ``row`` (size,) does here.
@@ -183,8 +168,8 @@ def _make_leaves(frame: Frame, children: Nodes, laws: Floats) -> FixedLeaves | L
         choices[~children[(children < 0) & (np.arange(2) == 0)]] = 0.0
         return FixedLeaves(choices + task.action_low[0], make_menu(task, Settings()))
     weights, constants = laws[..., :-1] * frame.scales, laws[..., -1]
-    if task.action == "discrete":  # only differences matter, so the first choice scores 0
-        weights, constants = weights - weights[:, :1], constants - constants[:, :1]
+    if task.action == "discrete":
+        weights, constants = np.pad(weights, ((0, 0), (1, 0), (0, 0))), np.pad(constants, ((0, 0), (1, 0)))
     else:  # from -1 to 1 becomes the range of each output
         low, high = np.array(task.action_low), np.array(task.action_high)
         weights, constants = weights * ((high - low) / 2)[:, None], (high + low) / 2 + (high - low) / 2 * constants

@@ -35,7 +35,7 @@ def _law(formula: Formula, frame: Frame) -> tuple[Floats, Flags]:
     task = frame.task
     if task.action == "discrete":
         rows = _scores(formula, frame)
-        rows = rows - rows[0]
+        rows = (rows - rows[0])[1:]
     else:
         low, high = np.array(task.action_low), np.array(task.action_high)
         rows = np.array([_row(total, frame) for total in formula.sums])
@@ -43,7 +43,7 @@ def _law(formula: Formula, frame: Frame) -> tuple[Floats, Flags]:
         rows /= ((high - low) / 2)[:, None]
     rows[:, :-1] /= frame.scales
     free = rows != 0
-    free[1 if task.action == "discrete" else 0 :, -1] = True
+    free[:, -1] = True
     return rows, free
 
 
