@@ -54,7 +54,7 @@ def preset_settings(env_id: str, method: Method) -> Settings:
     if preset is not None:
         changes |= preset.settings | preset.methods.get(method, {})
     if method == "linear":
-        changes |= (preset.methods.get("laws", {}) if preset is not None else {}) | {"max_laws": 1}
+        changes |= (preset.methods.get("laws", {}) if preset is not None else {}) | {"max_laws": 1, "products": False}
     if method == "eldt":  # whatever a task's settings say for all methods
         changes["collaborative_iterations"] = 0
     return Settings().replace(**changes)
