@@ -58,7 +58,8 @@ def tell(view: View, provenance: str, removed: int, width: int | None) -> str:
         parts += ["", tell_rules(view.rules, policy.task, view.digits, width)]
     if visits is not None:
         same = "; with the digits shown, every condition decides the same in them" if policy.tree.n_splits else ""
-        parts += ["", f"Shares are of {view.n_steps:,} steps in {visits.n_episodes} episodes{same}."]
+        episodes = "1 episode" if visits.n_episodes == 1 else f"{visits.n_episodes} episodes"
+        parts += ["", f"Shares are of {view.n_steps:,} steps in {episodes}{same}."]
     return "\n".join(parts)
 
 
