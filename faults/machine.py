@@ -29,6 +29,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from sirl import files
 from sirl.errors import SirlError
+from sirl.model.policy import is_edited
 from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import Record
 from sirl.runs.training import Training
@@ -172,7 +173,9 @@ class Life(RuleBasedStateMachine):
 
     def _run(self, generations: int, minutes: float, replace: bool, system: Any = os) -> None:
         champion = self.path / "champion.json"
-        edited = champion.read_bytes() if champion.exists() and champion.read_bytes() in self.edited else None
+        # What can't be read, as after damage, is set aside without asking: no run should wait for it.
+        before = champion.read_bytes() if champion.exists() else b""
+        edited = before if before in self.edited and is_edited(champion) else None
         try:
             self._try_to_run(generations, minutes, replace, system)
         finally:

@@ -33,6 +33,18 @@ def test_the_machine_notices_a_loss(monkeypatch):
     life.teardown()
 
 
+def test_an_edited_champion_that_can_not_be_read_is_kept_aside():
+    """A life that the machine found: damage, then an edit; the run goes on, and what was written by hand is there."""
+    life = machine.Life()
+    life.begin()
+    life.finish()
+    life.damage(pattern="champion.json", which=0, at=0.0, cut=False)
+    life.edit()
+    life.train(0, 0.0, False)
+    assert life.edited[0] in [file.read_bytes() for file in life.path.glob("champion-before*.json")]
+    life.teardown()
+
+
 def found_by(script, *arguments):
     command = [sys.executable, str(FAULTS / script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
