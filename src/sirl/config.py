@@ -156,6 +156,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         float,
         _setting(_LAWS, "share of the best score that may be lost for a policy with fewer numbers", ge=0, le=1),
     ] = 0.01
+    mirrored: Annotated[
+        bool, _setting(_LAWS, "laws do in the mirror what they do here, where the task has a mirror (--mirror)")
+    ] = True
     alive_bonus: Annotated[
         float, _setting(_LAWS, "reward a step that is left out in training; it counts in every score", ge=-1e9, le=1e9)
     ] = 0.0

@@ -60,6 +60,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             "NAME=FORMULA",
         ),
     ] = []
+    mirror: Annotated[
+        list[str],
+        _option(
+            "what changes places in the mirror, such as 'left knee = right knee', or its sign, such as "
+            "'theta = -theta'; repeat it for more (default: what the task's preset says)",
+            "A=B",
+        ),
+    ] = []
     env_options: Annotated[dict[str, Any], _option("keyword arguments of the environment", "NAME=VALUE")] = {}
     checkpoint_minutes: Annotated[
         CheckpointMinutes, _option("keep a checkpoint every so many minutes; 0: after every generation", "MIN")
@@ -78,7 +86,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name, kind in field_types(Options).items():
             value = getattr(self, name)
-            if name in ("features", "actions", "derive") and value is not None:
+            if name in ("features", "actions", "derive", "mirror") and value is not None:
                 value = [value] if isinstance(value, str) else list(value)
             msgspec.structs.force_setattr(self, name, checked(name, value, kind))
 

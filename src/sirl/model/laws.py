@@ -18,6 +18,7 @@ from sirl.errors import did_you_mean
 from sirl.model.formula import Formula, Sum, Term
 from sirl.model.leaves import Broken, finite
 from sirl.model.menu import Menu
+from sirl.model.mirror import Mirror
 from sirl.model.task import Task
 
 ONE = -1
@@ -110,8 +111,27 @@ class WeighingLeaves:
         return type(self)(self.terms[which], self.weights[which], self.constants[which], self.task)
 
     def label(self, leaf: int, task: Task) -> str:
-        """See `Leaves.label`."""
-        return "; ".join(f"{name} = {_text(terms)}" for name, terms in self.named(leaf, task).items())
+        """See `Leaves.label`; a law that is another one in the mirror is told by that."""
+        names, mirrored = task.action_names, self.reflected(leaf)
+        return "; ".join(
+            f"{name} = {names[mirrored[output]]}, mirrored" if output in mirrored else f"{name} = {_text(terms)}"
+            for output, (name, terms) in enumerate(self.named(leaf, task).items())
+        )
+
+    def reflected(self, leaf: int) -> dict[int, int]:
+        """Outputs whose law is that of an earlier one in the mirror of the task, and which one that is."""
+        mirror = self.task.mirrored
+        if mirror is None:
+            return {}
+        found, totals = {}, self.totals(leaf)
+        for output, (there, sign) in enumerate(zip(*(array.tolist() for array in mirror.actions), strict=True)):
+            if (
+                there < output
+                and totals[there].terms
+                and _reflect(totals[there], mirror, sign) == _plain(totals[output])
+            ):
+                found[output] = there
+        return found
 
     def named(self, leaf: int, task: Task) -> dict[str, Terms]:
         """The law of a leaf: for each output the terms that count."""
@@ -235,6 +255,22 @@ class ScoreLeaves(WeighingLeaves):
         if task.action != "discrete":
             raise Broken(f"its leaves score choices, but its action is {task.action}")
         return cls.of_named([row.scores for row in rows], task)
+
+
+def _plain(total: Sum) -> dict[tuple[int, ...], float]:
+    """The weight of each product, and the constant."""
+    weights = {tuple(sorted(term.features)): term.weight for term in total.terms}
+    return weights | {(): total.constant}
+
+
+def _reflect(total: Sum, mirror: Mirror, sign: float) -> dict[tuple[int, ...], float]:
+    """The same of a sum in the mirror, where its output has a sign."""
+    places, signs = mirror.features
+    found: dict[tuple[int, ...], float] = {(): sign * total.constant}
+    for weight, features in total.terms:
+        image = tuple(sorted(int(places[feature]) for feature in features))
+        found[image] = sign * weight * float(np.prod(signs[list(features)]))
+    return found
 
 
 def _pair(names: list[str], columns: dict[str, int]) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from sirl.arrays import Floats
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.model.derived import Definition, read_definitions, run
 from sirl.model.interval import Interval
+from sirl.model.mirror import Mirror, read_mirror
 
 NO_BOUND = 1e6
 """A bound as large as this is none."""
@@ -41,6 +42,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     action_high: list[float]
     derived: list[str] | msgspec.UnsetType = msgspec.UNSET
     """Name and formula of each derived feature (see `sirl.model.derived`); not there if there are none."""
+    mirror: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """What changes places or its sign in the mirror (see `sirl.model.mirror`); not there if nothing does."""
 
     @property
     def n_features(self) -> int:
@@ -85,6 +88,31 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             feature_low=[*self.feature_low[:n], *(_bound(definition.bounds.low) for definition in found)],
             feature_high=[*self.feature_high[:n], *(_bound(definition.bounds.high) for definition in found)],
         )
+
+    @property
+    def mirrored(self) -> Mirror | None:
+        """How the task looks from the other side, if there is one."""
+        if not self.mirror:
+            return None
+        return read_mirror(tuple(self.mirror), tuple(self.features), tuple(self.action_names))
+
+    def mirroring(self, lines: Sequence[str]) -> Task:
+        """The task with a mirror, each line ``a = b`` or ``a = -a``; raises for one that does not fit the actions."""
+        if not lines:
+            return self
+        task = msgspec.structs.replace(self, mirror=list(lines))
+        mirror = task.mirrored
+        assert mirror is not None
+        places, signs = mirror.actions
+        low, high = np.array(self.action_low), np.array(self.action_high)
+        if self.action != "box":
+            if (signs < 0).any():
+                raise SirlError(f"a choice has no sign, as the mirror {', '.join(lines)} says: let two change places.")
+        elif (np.where(signs > 0, low, -high) != low[places]).any() or (
+            np.where(signs > 0, high, -low) != high[places]
+        ).any():
+            raise SirlError(f"the mirror {', '.join(lines)} exchanges actions with other bounds: leave those out.")
+        return task
 
     def rows(self, observations: Any) -> Floats:
         """Observations as the trees see them: one observation or many, (n, n_features)."""

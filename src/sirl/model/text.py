@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from sirl.model.condition import DIGITS, Condition, read_condition
+from sirl.model.laws import WeighingLeaves
 from sirl.model.task import Task
 from sirl.model.tree import Tree, used_features
 
@@ -69,8 +70,11 @@ def draw_tree(
 
 
 def derivations(tree: Tree, task: Task) -> list[str]:
-    """Name and formula of each derived feature that a tree needs, in order."""
-    return [d.line for d in task.needed(used_features(tree)).values()] if task.derived else []
+    """Name and formula of each derived feature that a tree needs, in order; and what its mirror does, if it has one."""
+    lines = [d.line for d in task.needed(used_features(tree)).values()] if task.derived else []
+    if isinstance(tree.leaves, WeighingLeaves) and any(map(tree.leaves.reflected, range(tree.n_leaves))):
+        lines.append(f"mirrored: {', '.join(task.mirror or ())}")
+    return lines
 
 
 def wrap(terms: Sequence[str], first: str, rest: str, width: int | None) -> list[str]:

@@ -20,6 +20,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     envs: list[str]
     features: list[str]
     actions: list[str]
+    mirror: list[str] = []
+    """What changes places or its sign in the mirror, by these names; for methods that make use of it."""
     settings: dict[str, Any] = {}
     methods: dict[Method, dict[str, Any]] = {}
 

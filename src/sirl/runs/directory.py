@@ -56,6 +56,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What it is computed with."""
     derive: list[str] | msgspec.UnsetType = msgspec.UNSET
     """Derived features; not there if there are none."""
+    mirror: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """What changes places in the mirror; not there if nothing does."""
 
     def digest(self) -> str:
         """A fingerprint of all that the result of a generation depends on."""

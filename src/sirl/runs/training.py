@@ -31,6 +31,7 @@ from sirl.runs.checkpoints import Checkpoints
 from sirl.runs.directory import Config, RunDirectory, Score, read_config, writable
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.runs.history import History
+from sirl.runs.tasks import look
 from sirl.runs.versions import changes, versions
 from sirl.search.base import Search, SearchState
 from sirl.search.evolution import Evolution
@@ -38,7 +39,7 @@ from sirl.search.laws import LawProblem, Laws
 from sirl.search.population import make_problem
 from sirl.search.records import Record
 from sirl.simulators.environments import choose_backend, usable_cores
-from sirl.simulators.recipes import Recipe, inspect, make_recipe, named_by_file
+from sirl.simulators.recipes import Recipe, make_recipe, named_by_file
 
 Environment = str | Callable[[], gym.Env[Any, Any]]
 
@@ -61,21 +62,7 @@ class Training:
         recipe = make_recipe(env, options.env_options)
         self.settings = preset_settings(recipe.name, options.method).replace(**changes)
         _check_method(options.method, self.settings.collaborative_iterations)
-        seen, repeatable = inspect(
-            recipe,
-            options.features,
-            options.actions,
-            workers=self.workers,
-            hang_limit=options.hang_limit,
-            play=True,
-        )
-        self.task = seen.deriving(options.derive)
-        if not repeatable:
-            warnings.warn(
-                f"{recipe.name} gave two different episodes for one seed and the same actions, so this run can't be "
-                "repeated or resumed exactly: let its reset(seed=…) seed all that it draws from.",
-                stacklevel=2,
-            )
+        self.task = look(recipe, options, self.settings, self.workers)
         backend = choose_backend(recipe, options.simulator)
         self.arena = ArenaRecipe(recipe, self.task, backend, self.settings.max_steps)
         start = None if options.start is None else self._load_start(options.start)
@@ -86,13 +73,14 @@ class Training:
             seed=options.seed,
             simulator=backend,
             sirl=__version__,
-            features=seen.features,
+            features=self.task.features[: self.task.n_observed],
             actions=self.task.action_names,
             settings=self.settings,
             start="" if start is None else hashlib.sha256(start.to_json()).hexdigest(),
             env_options=recipe.options,
             versions=versions(),
             derive=self.task.derived,
+            mirror=self.task.mirror,
         )
         self.state: SearchState = self.search.first_state()
         self.history = History()
@@ -144,6 +132,7 @@ class Training:
             env or named_by_file(config.env, f"write `sirl train {config.env} --resume {path}`"),
             **first,
             derive=config.derive or [],
+            mirror=config.mirror or [],
             start=Path(path) / "start.json" if config.start else None,
             env_options=config.env_options,
             **settings | {name: value for name, value in asked.items() if value is not None},

@@ -148,7 +148,7 @@ def _leaves_each(frame: Frame) -> int:
 
 def widen(contender: Contender, settings: Settings) -> Contender:
     """The same with products in its laws, that weigh nothing yet."""
-    shape = contender.shape._replace(free=np.ones_like(contender.shape.free))
+    shape = contender.shape.widened()
     row = np.zeros(len(shape.free))
     row[contender.shape.free] = contender.distribution.mean
     return Contender(contender.number, shape, _begin(row, shape, settings))
@@ -166,7 +166,7 @@ def leave_out(contender: Contender, scores: Floats, share: float) -> Contender:
 
 def _begin(row: Floats, shape: Shape, settings: Settings) -> cma.State | ars.State:
     """A search about a row, so wide that outputs are about ``law_sigma`` apart, and a large row changes too."""
-    per_law = len(shape.frame.terms) if shape.free.all() else shape.frame.task.n_features
+    per_law = len(shape.frame.terms) if shape.has_products else shape.frame.task.n_features
     sigma = max(settings.law_sigma / float(np.sqrt(per_law + 1)), _RELATIVE * float(np.sqrt(np.square(row).mean())))
     return ars.begin(row, sigma / 10) if is_wide(shape) else cma.begin(row, sigma)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sirl.arrays import Floats
+from sirl.model.laws import WeighingLeaves
 from sirl.model.policy import Policy
 from sirl.model.tree import Tree
 
@@ -45,11 +46,16 @@ class Point(NamedTuple):
 def n_numbers(tree: Tree) -> int:
     """Numbers in a tree that are not zero: of conditions weights and thresholds, of laws weights and constants.
 
-    A leaf that always takes the same action of a menu, or the same choice, has none.
+    A leaf that always takes the same action of a menu, or the same choice, has none, and neither has a law that is
+    another one in the mirror.
     """
-    formulas = [tree.leaves.formula(leaf) for leaf in range(tree.n_leaves)] if tree.leaves.menu is None else []
-    laws = [f for f in formulas if f.choices is None or any(total.terms for total in f.sums)]
-    in_laws = sum(len(total.terms) + (total.constant != 0) for law in laws for total in law.sums)
+    in_laws = 0
+    for leaf in range(tree.n_leaves) if tree.leaves.menu is None else ():
+        law = tree.leaves.formula(leaf)
+        if law.choices is None or any(total.terms for total in law.sums):
+            told = tree.leaves.reflected(leaf) if isinstance(tree.leaves, WeighingLeaves) else {}
+            sums = [total for output, total in enumerate(law.sums) if output not in told]
+            in_laws += sum(len(total.terms) + (total.constant != 0) for total in sums)
     return int(np.count_nonzero(tree.weights) + np.count_nonzero(tree.thresholds)) + in_laws
 
 

@@ -106,8 +106,7 @@ class Laws(NamedTuple):
         settings, frame = self.problem.settings, self._frame(np.zeros(0))
         contenders = "one contender" if settings.contenders == 1 else f"{settings.contenders} contenders"
         laws = "one law" if settings.max_laws == 1 else f"up to {settings.max_laws} laws"
-        largest = first_shape(frame, most_leaves(frame, settings))
-        largest = largest._replace(free=np.ones_like(largest.free))
+        largest = first_shape(frame, most_leaves(frame, settings)).widened()
         wide = (
             f" ({largest.size} constants are too many for CMA-ES: augmented random search)" if is_wide(largest) else ""
         )
@@ -187,6 +186,7 @@ class Laws(NamedTuple):
         with np.errstate(over="ignore", under="ignore"):  # whatever the caller has set: what is too large weighs 0
             values = term_values(observations, make_terms(problem.task, problem.settings.products))
             scales = 1.0 / np.maximum(np.sqrt(np.square(values).mean(axis=0)), 1e-3)
+        scales = self._frame(scales).tied(scales)
         contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
         return state._replace(scales=scales, contenders=contenders)
 

@@ -2,8 +2,8 @@
 
 A full row is written for features and terms that have been scaled to about one, and for outputs from -1 to 1; the tree
 has it folded back, to a few digits, so that what is printed is what plays. A shape says which numbers of a full row
-there are (the others are zero): terms join in or are left out, and a leaf is split in two, without a change of what
-the tree does.
+there are (the others are zero, or follow from these in the mirror): terms join in or are left out, and a leaf is split
+in two, without a change of what the tree does.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from sirl.errors import SirlError
 from sirl.model.laws import ONE, LawLeaves, ScoreLeaves
 from sirl.model.leaves import FixedLeaves
 from sirl.model.menu import make_menu
+from sirl.model.mirror import Exchange
 from sirl.model.task import Task
 from sirl.model.tree import Tree
+from sirl.search.reflection import extended, law_images, term_images
 
-_Row = TypeVar("_Row", Floats, Ints)
+_Row = TypeVar("_Row", Floats, Ints, Flags)
 
 DIGITS = 3
 """Of a printed constant."""
@@ -41,13 +43,46 @@ class Frame(NamedTuple):
     def n_outputs(self) -> int:
         """Sums in a leaf: one for each component of a Box action.
 
-        Of a Discrete one, one for each choice but the first, whose score is 0: only differences matter. A law between
-        two choices is a condition, if it has no products: its leaves are a choice each, and add up nothing.
+        Of a Discrete one, one for each choice but one, whose score is 0: only differences matter. A law between two
+        choices is a condition, if it has no products: its leaves are a choice each, and add up nothing.
         """
         n = len(self.task.action_names)
         if self.task.action == "box":
             return n
         return 0 if n == 2 and len(self.terms) == self.task.n_features else n - 1
+
+    @property
+    def reference(self) -> int:
+        """The choice of a Discrete action whose score is 0: the first that is the same in the mirror."""
+        mirror = self.task.mirrored
+        return 0 if mirror is None else int(np.argmax(mirror.actions.places == np.arange(len(mirror.actions.places))))
+
+    def images(self, n_leaves: int) -> Exchange:
+        """Where each number of a full row is in the mirror: as in a tree that does there what it does here."""
+        n_splits, n_features = n_leaves - 1, self.task.n_features
+        per_law = self.n_outputs * (len(self.terms) + 1)
+        size = n_splits * (n_features + 1) + n_leaves * per_law
+        mirror = self.task.mirrored
+        if mirror is None:
+            return Exchange(np.arange(size), np.ones(size))
+        condition = extended(mirror.features)
+        law = law_images(mirror, self.terms, None if self.task.action == "box" else self.reference)
+        blocks, start = [], 0
+        for block in [condition] * n_splits + [law] * n_leaves:
+            blocks.append(Exchange(block.places + start, block.signs))
+            start += len(block.places)
+        return Exchange(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
+
+    def leads(self, n_leaves: int) -> Flags:
+        """Which numbers of a full row may be tuned: of two that are one in the mirror, the first."""
+        places, signs = self.images(n_leaves)
+        here = np.arange(len(places))
+        return np.asarray((here < places) | ((here == places) & (signs > 0)))
+
+    def tied(self, scales: Floats) -> Floats:
+        """Scales (n_terms,) that are the same for two terms that are one in the mirror."""
+        mirror = self.task.mirrored
+        return scales if mirror is None else (scales + scales[term_images(mirror, self.terms).places]) / 2
 
 
 class Shape(NamedTuple):
@@ -72,6 +107,9 @@ class Shape(NamedTuple):
     def tree(self, row: Floats) -> Tree:
         """The tree that numbers (size,) stand for."""
         frame, full = self.frame, np.zeros(len(self.free))
+        if frame.task.mirror:
+            places, signs = frame.images(self.n_leaves)
+            full[places[self.free]] = signs[self.free] * row
         full[self.free] = row
         splits, laws = _parts(full, frame, self.n_leaves)
         n_features = frame.task.n_features
@@ -82,13 +120,22 @@ class Shape(NamedTuple):
             _make_leaves(frame, self.children, laws),
         )
 
+    @property
+    def has_products(self) -> bool:
+        """Whether products are among the numbers that are tuned."""
+        _, laws = _parts(self.free, self.frame, self.n_leaves)
+        return bool(laws[..., self.frame.task.n_features : -1].any())
+
+    def widened(self) -> Shape:
+        """The shape with all numbers that there can be."""
+        return self._replace(free=self.frame.leads(self.n_leaves))
+
     def fits(self) -> bool:
         """Whether its arrays are of one size, and its splits a tree."""
-        n_splits = (self.n_leaves - 1) * (self.frame.task.n_features + 1)
-        n_laws = self.n_leaves * self.frame.n_outputs * (len(self.frame.terms) + 1)
+        leads = self.frame.leads(self.n_leaves)
         nodes = sorted(self.children.ravel().tolist())
         all_but_root = [n for n in range(-self.n_leaves, self.n_leaves - 1) if n != 0] if nodes else []
-        return self.free.shape == (n_splits + n_laws,) and nodes == all_but_root
+        return self.free.shape == leads.shape and not (self.free & ~leads).any() and nodes == all_but_root
 
     def without(self, places: Ints) -> tuple[Shape, Ints]:
         """The shape that leaves out some of its numbers, and the places of those that stay, (size,)."""
@@ -113,6 +160,7 @@ class Shape(NamedTuple):
         source = np.concatenate([splits[old_splits].ravel(), laws[old_leaves].ravel()])
         free = source >= 0
         free[: new.size * width] |= np.repeat(new, width)
+        free &= frame.leads(self.n_leaves + 1)
         values = np.where(source >= 0, row[source], 0.0)
         if frame.n_outputs == 0:  # the new condition must come to the choice that the leaf was
             holds = bool((self.children[:, 0] == ~leaf).any())
@@ -125,7 +173,7 @@ def first_shape(frame: Frame, n_leaves: int) -> Shape:
     children = _balanced(n_leaves)
     per_law = np.append(frame.terms[:, 1] == ONE, True)
     free = [np.ones(len(children) * (frame.task.n_features + 1), dtype=bool), *[per_law] * (n_leaves * frame.n_outputs)]
-    return Shape(frame, children, np.concatenate(free))
+    return Shape(frame, children, np.concatenate(free) & frame.leads(n_leaves))
 
 
 def make_terms(task: Task, products: bool) -> Ints:
@@ -133,6 +181,16 @@ def make_terms(task: Task, products: bool) -> Ints:
     if task.action not in ("box", "discrete"):
         raise SirlError(
             f"laws are for Box and Discrete actions, but {task.env} has {task.action} ones: use --method sirl-lb."
+        )
+    mirror = task.mirrored
+    if (
+        mirror is not None
+        and task.action == "discrete"
+        and not (mirror.actions.places == np.arange(len(task.action_names))).any()
+    ):
+        raise SirlError(
+            f"laws need a choice that stays the same in the mirror, and all of {', '.join(task.action_names)} change: "
+            "leave out the mirror."
         )
     alone = [(feature, ONE) for feature in range(task.n_features)]
     pairs = list(combinations_with_replacement(range(task.n_features), 2)) if products else []
@@ -169,7 +227,7 @@ def _make_leaves(frame: Frame, children: Nodes, laws: Floats) -> FixedLeaves | L
         return FixedLeaves(choices + task.action_low[0], make_menu(task, Settings()))
     weights, constants = laws[..., :-1] * frame.scales, laws[..., -1]
     if task.action == "discrete":
-        weights, constants = np.pad(weights, ((0, 0), (1, 0), (0, 0))), np.pad(constants, ((0, 0), (1, 0)))
+        weights, constants = (np.insert(a, frame.reference, 0.0, axis=1) for a in (weights, constants))
     else:  # from -1 to 1 becomes the range of each output
         low, high = np.array(task.action_low), np.array(task.action_high)
         weights, constants = weights * ((high - low) / 2)[:, None], (high + low) / 2 + (high - low) / 2 * constants

@@ -35,7 +35,7 @@ def _law(formula: Formula, frame: Frame) -> tuple[Floats, Flags]:
     task = frame.task
     if task.action == "discrete":
         rows = _scores(formula, frame)
-        rows = (rows - rows[0])[1:]
+        rows = np.delete(rows - rows[frame.reference], frame.reference, axis=0)
     else:
         low, high = np.array(task.action_low), np.array(task.action_high)
         rows = np.array([_row(total, frame) for total in formula.sums])
