@@ -185,6 +185,7 @@ def _content(file: _File) -> Content:
         *task.features,
         *task.action_names,
         *(task.derived or ()),
+        *(task.mirror or ()),
         origin.method,
         origin.note,
         origin.changed,
@@ -211,7 +212,10 @@ def _checked(task: Task) -> Task:
     n = len(task.action_low)
     if task.action_shape != ([] if task.action == "discrete" else [n]) or len(task.action_high) != n or not n:
         raise Broken("the shape and the bounds of its actions do not agree")
-    return task
+    try:
+        return task.mirroring(task.mirror or ())
+    except SirlError as error:
+        raise Broken(str(error).rstrip(".")) from None
 
 
 def _check_derived(task: Task) -> None:

@@ -95,7 +95,7 @@ class _Names:
             words = _escaped(self._plain.get(line, line))
             return "{}" + re.sub(r"(?<= )(\+|\{-\})(\d[\d.]*)", lambda n: f"${n[1].strip('{}')}{n[2]}$", words)
         line = re.sub(r"(\d)e([+-]?)0*(\d+)", r"\1\\cdot10^{\2\3}", line.replace(_FILL, ""))
-        for plain, math in (("·", r"\,"), ("≤", r"\leq"), ("≥", r"\geq")):
+        for plain, math in (("·", r"\,"), ("≤", r"\leq"), ("≥", r"\geq"), (", mirrored", r"\mbox{, mirrored}")):
             line = line.replace(plain, math)
         space = r"\quad{}" if line.startswith(" ") else "{}"  # with {} before it, a sign stands between two terms
         return f"${space}" + "".join(self._told.get(char, char) for char in line.strip()) + "$"
