@@ -37,6 +37,7 @@ LAWS = [
     Goal("Hopper-v4", 2500, {}),
     Goal("HalfCheetah-v4", 3000, {}),
     Goal("Walker2d-v4", 1500, {}),
+    Goal("BipedalWalker-v3", 250, {"simulator": "envpool"}),
 ]
 """For our own method, by the presets."""
 

@@ -162,6 +162,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     alive_bonus: Annotated[
         float, _setting(_LAWS, "reward a step that is left out in training; it counts in every score", ge=-1e9, le=1e9)
     ] = 0.0
+    ending_bonus: Annotated[
+        float,
+        _setting(_LAWS, "reward for an end before the time limit that is left out in training", ge=-1e9, le=1e9),
+    ] = 0.0
+    shaping: Annotated[
+        str | None,
+        _setting(_LAWS, "reward a step that is added in training, a formula of features such as 0.1*v_x - theta**2"),
+    ] = None
+    round_steps: Annotated[
+        MaxSteps,
+        _setting(_LAWS, "cut episodes here while several contenders are tuned; the last one plays whole ones"),
+    ] = None
 
     crowning: Annotated[
         Literal["validation", "training"],

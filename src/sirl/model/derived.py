@@ -126,20 +126,40 @@ def read_definitions(texts: Sequence[str], names: Sequence[str], bounds: Sequenc
     return found
 
 
-def _read(text: str, names: list[str], bounds: list[Interval], later: Sequence[str]) -> Definition:
+def read_formula(text: str, names: Sequence[str], bounds: Sequence[Interval], what: str) -> Program:
+    """A formula without a name, of features with their ``bounds``; ``what`` it is, for a message."""
+    try:
+        _check_text(text)
+        return _checked(_Formula(text, names, bounds).formula(), bounds)
+    except Unreadable as error:
+        raise SirlError(f"the {what} {text[:80]!r} can't be used: {error}.") from None
+
+
+def _check_text(text: str) -> None:
     if len(text) > _LONGEST:
         raise Unreadable(f"it has {len(text)} characters, and {_LONGEST} are the most; derive a part of it first")
     if not text.isprintable():
         raise Unreadable("it has a character that does not print")
+
+
+def _read(text: str, names: list[str], bounds: list[Interval], later: Sequence[str]) -> Definition:
+    _check_text(text)
     name, start = _name(Reader(text, names), names)
     reader = _Formula(text, names, bounds, name, later)
-    program = reader.formula()
+    for _ in "its name", "=":
+        reader.take("")
+    program = _checked(reader.formula(), bounds)
+    return Definition(name, text[start:].strip(), program, _range(program, bounds))
+
+
+def _checked(program: Program, bounds: Sequence[Interval]) -> Program:
+    """A program that is not too long, and finite on every observation."""
     if _count(program) > _MOST_STEPS:
         raise Unreadable("its powers make it too long; derive a part of it first")
     most = [Interval(max(b.low, -FAR), min(b.high, FAR)) for b in bounds]
     if not all(value.is_finite for value in _trail(program, most.__getitem__, Interval.of, Interval.power)):
         raise Unreadable("it can become infinite where features are large; lower its powers, or scale it")
-    return Definition(name, text[start:].strip(), program, _range(program, bounds))
+    return program
 
 
 def _name(reader: Reader, names: Sequence[str]) -> tuple[str, int]:
@@ -183,15 +203,15 @@ def _count(program: Program) -> int:
 class _Formula(Reader):
     """Reads one formula into a program."""
 
-    def __init__(self, text: str, names: Sequence[str], bounds: Sequence[Interval], name: str, later: Sequence[str]):
+    def __init__(
+        self, text: str, names: Sequence[str], bounds: Sequence[Interval], name: str = "", later: Sequence[str] = ()
+    ):
         super().__init__(text, names)
         self._text, self._bounds, self._name = text, bounds, name
         self._later = [line.partition("=")[0].strip() for line in later]
         self._depth = 0
 
     def formula(self) -> Program:
-        self.take("")  # its name
-        self.take("")  # and =
         program = self._sum()
         if self.ahead is not None:
             raise Unreadable(f"{_where(self.ahead)} comes after its end, where a sign such as * is due")

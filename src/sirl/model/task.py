@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from sirl.arrays import Floats
 from sirl.errors import EnvironmentFailure, SirlError
-from sirl.model.derived import Definition, read_definitions, run
+from sirl.model.derived import Definition, Program, read_definitions, read_formula, run
 from sirl.model.interval import Interval
 from sirl.model.mirror import Mirror, read_mirror
 
@@ -114,6 +114,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise SirlError(f"the mirror {', '.join(lines)} exchanges actions with other bounds: leave those out.")
         return task
 
+    def program(self, formula: str, what: str) -> Program:
+        """A formula of the features, derived ones too; raises :class:`SirlError`, which says ``what`` can't be read."""
+        return read_formula(
+            formula, self.features, _ranges(zip(self.feature_low, self.feature_high, strict=True)), what
+        )
+
     def rows(self, observations: Any) -> Floats:
         """Observations as the trees see them: one observation or many, (n, n_features)."""
         array, n_observed = np.asarray(observations), self.n_observed
@@ -170,8 +176,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 def _definitions(
     lines: tuple[str, ...], names: tuple[str, ...], bounds: tuple[tuple[float | None, float | None], ...]
 ) -> tuple[Definition, ...]:
-    ranges = [Interval(-math.inf if low is None else low, math.inf if high is None else high) for low, high in bounds]
-    return tuple(read_definitions(lines, names, ranges))
+    return tuple(read_definitions(lines, names, _ranges(bounds)))
+
+
+def _ranges(bounds: Iterable[tuple[float | None, float | None]]) -> list[Interval]:
+    return [Interval(-math.inf if low is None else low, math.inf if high is None else high) for low, high in bounds]
 
 
 def _bound(value: float) -> float | None:

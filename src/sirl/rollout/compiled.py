@@ -38,7 +38,9 @@ from sirl.rollout.work import (
     IndividualResult,
     PlayOrder,
     PlayResult,
+    Signal,
 )
+from sirl.simulators.derived import added
 from sirl.simulators.mujoco.rules import SUPPORTED, draw_starts
 from sirl.simulators.mujoco.world import World, advance, begin, make_world
 
@@ -107,11 +109,11 @@ class CompiledArena(Arena):
 
     def play(self, order: PlayOrder) -> PlayResult:
         """See `Arena.play`."""
-        episodes = self._episodes(order.seeds)
+        episodes, extra = self._episodes(order.seeds), np.zeros(order.seeds.shape)
         done = 0
         while done < order.seeds.size:
-            done = _play(self.world, order.law, order.forest, episodes, done)
-        return PlayResult(episodes.returns, episodes.lengths)
+            done = _play(self.world, order.law, order.forest, order.signal, episodes, extra, done)
+        return PlayResult(episodes.returns, episodes.lengths, extra)
 
     def brief(self) -> CompiledArena:
         """See `Arena.brief`."""
@@ -262,20 +264,23 @@ def _collaborative(
 
 
 @compiled
-def _play(world: World, law: Any, forest: Forest, episodes: Episodes, first: int) -> int:
+def _play(world: World, law: Any, forest: Forest, signal: Signal, episodes: Episodes, extra: Any, first: int) -> int:
     """Trees play without learning; their leaves act on what is observed."""
-    steps = 0
+    steps, most = 0, min(world.max_steps, signal.max_steps)
     while first < episodes.lengths.size and steps < _AT_A_TIME:
         tree, episode = first // episodes.lengths.shape[1], first % episodes.lengths.shape[1]
         begin(world, episodes.starts[first])
-        total, step, over, broken = 0.0, 0, False, False
+        total, step, over, terminated, broken = 0.0, 0, False, False, False
+        seen = world.observation[0]
         while not over:
-            seen = world.observation[0]
             act(law, walk(forest, tree, seen), seen, world.control)
             reward, terminated, broken = advance(world)
             step += 1
             total += reward
-            over = terminated or step >= world.max_steps
+            extra[tree, episode] += added(signal.shaping, seen)
+            over = terminated or step >= most
+        if terminated:
+            extra[tree, episode] += signal.ending
         episodes.returns[tree, episode] = -np.inf if broken else total
         episodes.lengths[tree, episode] = step
         steps += step

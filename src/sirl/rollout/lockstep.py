@@ -16,6 +16,7 @@ from sirl.rollout.acting import act_each
 from sirl.rollout.arena import Arena, Cuts
 from sirl.rollout.slots import Book, Seats
 from sirl.rollout.work import (
+    RETURN,
     CollaborativeOrder,
     CollaborativeResult,
     IndividualOrder,
@@ -60,10 +61,10 @@ class LockstepArena(Arena):
     def play(self, order: PlayOrder) -> PlayResult:
         """See `Arena.play`."""
         seeds = order.seeds.reshape(-1, 1)
-        slots = _Slots(self.simulator, seeds, np.zeros(seeds.shape, dtype=np.uint64))
-        slots.run(_Finished(order, slots, self.task))
-        shape = order.seeds.shape
-        return PlayResult(slots.returns.reshape(shape), slots.lengths.reshape(shape))
+        slots = _Slots(self.simulator, seeds, np.zeros(seeds.shape, dtype=np.uint64), order.signal.max_steps)
+        players, shape = _Finished(order, slots, self.task), order.seeds.shape
+        slots.run(players)
+        return PlayResult(slots.returns.reshape(shape), slots.lengths.reshape(shape), players.extra.reshape(shape))
 
     def brief(self) -> LockstepArena:
         """See `Arena.brief`."""
@@ -120,12 +121,13 @@ class _Slots:
         simulator: where the episodes run.
         seeds: of each player's each episode, (n_players, n_episodes).
         keys: for the draws of each player's each episode, (n_players, n_episodes).
+        max_steps: cut episodes here.
     """
 
-    def __init__(self, simulator: Simulator, seeds: Seeds, keys: Keys):
+    def __init__(self, simulator: Simulator, seeds: Seeds, keys: Keys, max_steps: int = RETURN.max_steps):
         n_players, n_episodes = seeds.shape
         n = min(simulator.n_slots, n_players) if n_episodes else 0
-        self.simulator, self.seeds = simulator, seeds
+        self.simulator, self.seeds, self._max_steps = simulator, seeds, max_steps
         self.ids: Ids = np.arange(n, dtype=np.int32)
         """The slots in use."""
         episodes, steps = np.zeros((2, n), dtype=np.int64)
@@ -151,7 +153,8 @@ class _Slots:
             if out.broken is not None:
                 lost = ids[out.broken]
                 self.returns[player[lost], episode[lost]] = -np.inf
-            fresh, ids = kernels.end_step(self.seats, self._book, ids, out.rewards, out.terminated, out.truncated)
+            truncated = out.truncated | (self.seats.step[ids] + 1 >= self._max_steps)
+            fresh, ids = kernels.end_step(self.seats, self._book, ids, out.rewards, out.terminated, truncated)
 
 
 class _Individual:
@@ -215,6 +218,7 @@ class _Finished:
         self.order, self.slots, self.task = order, slots, task
         self.trees = np.repeat(np.arange(order.forest.n_trees), order.seeds.shape[1])
         self.observations = np.zeros((len(slots.ids), task.n_features))
+        self.extra = np.zeros(len(self.trees))
 
     def begin(self, ids: Ids, observations: Floats) -> None:
         self.observations[ids] = observations
@@ -227,4 +231,5 @@ class _Finished:
         return actions.reshape(-1, *self.task.action_shape)
 
     def learn(self, ids: Ids, out: Step) -> None:
+        kernels.add_each(self.order.signal, self.slots.seats, ids, out.observations, out.terminated, self.extra)
         self.begin(ids, out.observations)

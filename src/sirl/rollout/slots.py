@@ -17,6 +17,8 @@ from sirl.learning.deferred import Log, Scratch, catch_up, copy_of, log_start, l
 from sirl.learning.forest import Forest, walk
 from sirl.learning.q_learning import DRAWS_PER_CHOICE, Rule, Table, bootstraps, choose, learn
 from sirl.learning.voting import vote_chance
+from sirl.rollout.work import Signal
+from sirl.simulators.derived import added
 
 
 class Seats(NamedTuple):
@@ -86,6 +88,16 @@ def walk_each(forest: Forest, trees: Any, observations: Any) -> Any:
     for i in range(len(trees)):
         leaves[i] = walk(forest, trees[i], observations[i])
     return leaves
+
+
+@compiled
+def add_each(signal: Signal, seats: Seats, ids: Any, observations: Any, terminated: Any, extra: Any) -> None:
+    """Add to ``extra`` (n_players,) what the signal counts of a step of the slots ``ids`` (n,)."""
+    for i in range(len(ids)):
+        player = seats.player[ids[i]]
+        extra[player] += added(signal.shaping, observations[i])
+        if terminated[i]:
+            extra[player] += signal.ending
 
 
 @compiled

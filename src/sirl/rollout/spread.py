@@ -4,38 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from sirl.arrays import Floats, Ints, Seeds
+from sirl.arrays import Seeds
 from sirl.engine import Engine
 from sirl.errors import WorkFailure
 from sirl.learning.forest import pack
 from sirl.model.tree import Tree
 from sirl.rollout.acting import join
 from sirl.rollout.arena import Arena, play
-from sirl.rollout.work import PlayOrder
+from sirl.rollout.work import RETURN, PlayOrder, PlayResult, Signal
 
 _Order = TypeVar("_Order")
 _Result = TypeVar("_Result")
 
 
-class Played(NamedTuple):
-    """What trees got on the same episodes."""
-
-    returns: Floats
-    """(n_trees, n_episodes); -inf where the simulation broke down."""
-    lengths: Ints
-    """(n_trees, n_episodes), in steps."""
-
-    @property
-    def steps(self) -> int:
-        """Of all of them."""
-        return int(self.lengths.sum())
-
-
-def play_all(trees: Sequence[Tree], seeds: Seeds, env: str, engine: Engine[Arena]) -> Played:
+def play_all(
+    trees: Sequence[Tree], seeds: Seeds, env: str, engine: Engine[Arena], signal: Signal = RETURN
+) -> PlayResult:
     """Every tree on the same episodes with ``seeds`` (n_episodes,), each worker its share."""
     forest, law = pack(trees), join([tree.leaves.law() for tree in trees])
     if len(trees) < 4 * engine.workers:
@@ -46,10 +34,9 @@ def play_all(trees: Sequence[Tree], seeds: Seeds, env: str, engine: Engine[Arena
         for a, b in cut(len(trees), engine.workers if engine.workers == 1 else 4 * engine.workers):
             rows = slice(forest.first_leaf[a], forest.first_leaf[b])
             parts.append((forest.part(a, b), type(law)(*(array[rows] for array in law)), b - a, seeds))
-    orders = [PlayOrder(some, acts, np.tile(starts, (n, 1))) for some, acts, n, starts in parts]
+    orders = [PlayOrder(some, acts, np.tile(starts, (n, 1)), signal) for some, acts, n, starts in parts]
     results = run_orders(engine, play, orders, env)
-    returns, lengths = (np.concatenate(arrays, axis=axis) for arrays in zip(*results, strict=True))
-    return Played(returns, lengths)
+    return PlayResult(*(np.concatenate(arrays, axis=axis) for arrays in zip(*results, strict=True)))
 
 
 def run_orders(

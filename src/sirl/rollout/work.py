@@ -15,6 +15,7 @@ from sirl.arrays import Actions, Floats, Ints, Seeds
 from sirl.keys import Key, Keys, fold_all
 from sirl.learning.forest import Forest
 from sirl.learning.q_learning import Rule, Table
+from sirl.simulators.derived import Nothing, Programs
 
 
 class Learning(NamedTuple):
@@ -107,6 +108,21 @@ class CollaborativeResult(NamedTuple):
     steps: int
 
 
+class Signal(NamedTuple):
+    """What training counts besides the return, and where it cuts episodes."""
+
+    shaping: Programs | Nothing = Nothing()
+    """Of each observation that an action leads to: what it adds."""
+    ending: float = 0.0
+    """What an end before the time limit adds."""
+    max_steps: int = 2**62
+    """An episode is cut here, if it is not over before."""
+
+
+RETURN = Signal()
+"""The return of whole episodes, and nothing else."""
+
+
 class PlayOrder(NamedTuple):
     """Each tree plays one episode from each of its seeds, without learning or exploring."""
 
@@ -115,6 +131,7 @@ class PlayOrder(NamedTuple):
     """What its leaves do, as compiled loops take it (``acting.py``)."""
     seeds: Seeds
     """(n_trees, n_episodes)"""
+    signal: Signal = RETURN
 
     @property
     def label(self) -> str:
@@ -129,3 +146,10 @@ class PlayResult(NamedTuple):
     """(n_trees, n_episodes); -inf where the simulation broke down."""
     lengths: Ints
     """(n_trees, n_episodes), in steps."""
+    extra: Floats
+    """(n_trees, n_episodes): what the signal counts besides the return."""
+
+    @property
+    def steps(self) -> int:
+        """Of all episodes."""
+        return int(self.lengths.sum())

@@ -80,7 +80,7 @@ def evaluate(
     recipe = playable(policy, env, env_options, workers, hang_limit)
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
     with local_engine(ArenaRecipe(recipe, policy.task, "gymnasium", max_steps), workers, hang_limit) as engine:
-        returns, lengths = (rows[0] for rows in play_all([policy.tree], seeds, recipe.name, engine))
+        returns, lengths, _ = (rows[0] for rows in play_all([policy.tree], seeds, recipe.name, engine))
     if n_broken := np.isneginf(returns).sum():
         raise EnvironmentFailure(
             f"{recipe.name} lost its state in {n_broken} of {episodes} episodes (MuJoCo's warnings tell), so this "

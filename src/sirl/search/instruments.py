@@ -5,7 +5,7 @@ They only look. What they play is drawn from streams of their own, so champions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -17,11 +17,12 @@ from sirl.engine import Engine
 from sirl.keys import Stream, root
 from sirl.model.tree import Tree
 from sirl.rollout.arena import Arena
-from sirl.rollout.spread import Played, play_all
+from sirl.rollout.spread import play_all
 from sirl.search.champion import Asked, fresh_seeds
 from sirl.search.genome import Codons
 from sirl.search.population import Problem, evaluate_all
-from sirl.search.records import Cost, Instruments
+from sirl.search.records import Instruments
+from sirl.search.signals import Worth
 
 _SAMPLE = 25
 """Survivors that play."""
@@ -92,7 +93,7 @@ def look_at_population(
 def look_at_laws(
     offspring: Tuned,
     survivors: Sequence[Tree],
-    score: Callable[[Played], Floats],
+    worth: Worth,
     problem: Asked,
     generation: int,
     engine: Engine[Arena],
@@ -100,17 +101,17 @@ def look_at_laws(
     """What a generation of laws shows: the offspring play as many other episodes, their parents the same ones.
 
     Heritage is not defined where all have one parent. ``survivors`` are the means of the contenders that stay,
-    ``score`` is what is tuned for, (n_trees,).
+    ``worth`` is what trees get of what is tuned for, (n_trees,), and what it costs to find out.
     """
     if not _due(problem, generation):
         return Instruments()
     others = fresh_seeds(problem, Stream.REPEATS, generation, len(offspring.seeds))
-    again = play_all(offspring.trees, others, problem.task.env, engine)
-    played = play_all(offspring.parents, offspring.seeds, problem.task.env, engine)
+    again, spent = worth(offspring.trees, others)
+    parents, more = worth(offspring.parents, offspring.seeds)
     found = Instruments(
-        repeat=rank_correlation(offspring.scores, score(again)),
-        heritage=rank_correlation(np.repeat(score(played), offspring.drawn), offspring.scores),
-        cost=Cost(again.returns.size + played.returns.size, again.steps + played.steps),
+        repeat=rank_correlation(offspring.scores, again),
+        heritage=rank_correlation(np.repeat(parents, offspring.drawn), offspring.scores),
+        cost=spent.plus(more.episodes, more.steps),
     )
     return _with_survivors(found, survivors, problem, engine)
 

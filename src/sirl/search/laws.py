@@ -12,6 +12,7 @@ What is crowned has earned it on starts of its own, by the true return.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +21,13 @@ from sirl import __version__
 from sirl.arrays import Floats, Seeds
 from sirl.config import Settings
 from sirl.engine import Engine
-from sirl.errors import EnvironmentFailure
 from sirl.keys import Key, Stream, fold_all, root
 from sirl.model.policy import Policy
 from sirl.model.policy_file import Origin
 from sirl.model.task import Task
 from sirl.model.tree import Tree, simplify
 from sirl.rollout.arena import Arena
-from sirl.rollout.spread import Played, play_all, run_orders
+from sirl.rollout.spread import play_all, run_orders
 from sirl.search.champion import confirm, fresh_seeds
 from sirl.search.contenders import (
     Contender,
@@ -44,6 +44,7 @@ from sirl.search.instruments import Tuned, look_at_laws
 from sirl.search.race import challenge, play_on
 from sirl.search.records import Cost, Record, Standing
 from sirl.search.shapes import Frame, first_shape, make_terms, term_values
+from sirl.search.signals import Worth, make_signal, play_for
 from sirl.simulators.recipes import Recipe
 from sirl.simulators.scales import ScaleOrder, observe
 
@@ -98,7 +99,8 @@ class Laws(NamedTuple):
 
     def first_state(self) -> State:
         """See `Search.first_state`."""
-        make_terms(self.problem.task, False)  # a task that has no laws is refused at once
+        make_terms(self.problem.task, False)  # a task that has no laws is refused at once, and so is an odd shaping
+        make_signal(self.problem, 1)
         return State(0, np.zeros(0), (), None, 0.3, None, (), None, False)
 
     def plan(self) -> str:
@@ -120,7 +122,8 @@ class Laws(NamedTuple):
         problem, schedule = self.problem, make_schedule(self.problem.settings)
         if state.generation == 0:
             state = self._first_contenders(state, engine)
-        state, best, born, training = self._tune(state, engine)
+        worth = partial(play_for, make_signal(problem, len(state.contenders)), problem, engine)
+        state, best, born, training = self._tune(state, worth)
         validation, done = Cost(), state.generation + 1
         if done % _CHALLENGE_EVERY == 0 or done in schedule.events:
             state, opening, spent = self._race(state, best, engine)
@@ -146,7 +149,7 @@ class Laws(NamedTuple):
             individual=training,
             validation=validation.plus(confirmation.episodes, confirmation.steps),
             champion=None if state.champion is None else Standing.of(state.champion),
-            instruments=look_at_laws(born, self._means(state), self._scores, problem, state.generation, engine),
+            instruments=look_at_laws(born, self._means(state), worth, problem, state.generation, engine),
         )
         return state._replace(generation=done, solved=solved), record
 
@@ -190,7 +193,7 @@ class Laws(NamedTuple):
         contenders = first_contenders(self._frame(scales), problem.settings, problem.start)
         return state._replace(scales=scales, contenders=contenders)
 
-    def _tune(self, state: State, engine: Engine[Arena]) -> tuple[State, list[Tree], Tuned, Cost]:
+    def _tune(self, state: State, worth: Worth) -> tuple[State, list[Tree], Tuned, Cost]:
         """One generation of each contender: the best tree of each, and all trees with their scores."""
         problem = self.problem
         key = root(problem.seed, Stream.SAMPLING, state.generation)
@@ -200,8 +203,7 @@ class Laws(NamedTuple):
             asked.append(contender.ask(problem.settings.offspring, own))
         trees = [c.shape.tree(row) for c, rows in zip(state.contenders, asked, strict=True) for row in rows]
         seeds = fresh_seeds(problem, Stream.TUNING, state.generation, problem.settings.law_episodes)
-        played = play_all(trees, seeds, problem.task.env, engine)
-        scores = self._scores(played)
+        scores, cost = worth(trees, seeds)
         told, best, at = [], [], 0
         for contender, rows in zip(state.contenders, asked, strict=True):
             mine = scores[at : at + len(rows)]
@@ -209,23 +211,11 @@ class Laws(NamedTuple):
             best.append(trees[at + int(np.argmax(mine))])
             at += len(rows)
         born = Tuned(trees, scores, seeds, self._means(state), [len(rows) for rows in asked])
-        return state._replace(contenders=tuple(told)), best, born, Cost(played.returns.size, played.steps)
+        return state._replace(contenders=tuple(told)), best, born, cost
 
     def _means(self, state: State) -> list[Tree]:
         """What every contender has come to."""
         return [c.shape.tree(c.distribution.mean) for c in state.contenders]
-
-    def _scores(self, played: Played) -> Floats:
-        """What is tuned for: the mean return, without what is earned by merely being alive."""
-        signal = played.returns - self.problem.settings.alive_bonus * played.lengths
-        scores = np.asarray(signal.mean(axis=1))
-        finite = np.isfinite(scores)
-        if not finite.any():
-            raise EnvironmentFailure(
-                f"every law made the simulation of {self.problem.task.env} lose its state: its actions are more than "
-                "the simulation can follow; narrow the action space or shorten the time step"
-            )
-        return np.where(finite, scores, scores[finite].min() - 1.0)
 
     def _race(self, state: State, best: list[Tree], engine: Engine[Arena]) -> tuple[State, Floats, Cost]:
         """Race for the crown; also the returns of each contender on the first starts, (n, validation_episodes)."""

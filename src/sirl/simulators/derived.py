@@ -6,6 +6,7 @@ compiler may join a multiplication and an addition that stand in different steps
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from sirl.arrays import Floats, Ints, Seeds
 from sirl.jit import implemented, part
-from sirl.model.derived import ADD, DIVIDE, FEATURE, MULTIPLY, NEGATE, NUMBER, POWER, SUBTRACT
+from sirl.model.derived import ADD, DIVIDE, FEATURE, MULTIPLY, NEGATE, NUMBER, POWER, SUBTRACT, Program
 from sirl.model.task import Task
 from sirl.simulators import Ids, Simulator, Step
 
@@ -41,7 +42,11 @@ def make_programs(task: Task | None) -> Programs | Nothing:
     """The programs of a task; without one, or where nothing is derived, there is nothing to do."""
     if task is None or not task.derived:
         return Nothing()
-    programs = [definition.program for definition in task.definitions]
+    return pack_programs([definition.program for definition in task.definitions])
+
+
+def pack_programs(programs: Sequence[Program]) -> Programs:
+    """Programs for compiled loops."""
     steps = [step for program in programs for step in program]
     return Programs(
         np.array([step.code for step in steps], dtype=np.int64),
@@ -101,6 +106,24 @@ def _run(programs: Programs, start: int, end: int, row: Any) -> Any:
             elif code == DIVIDE:
                 stack[top] = stack[top] / stack[top + 1]
     return stack[0]
+
+
+def added(programs: Any, row: Any) -> Any:  # noqa: ARG001
+    """What the one program there is comes to on an observation (n_features,); 0 if there is none."""
+    raise TypeError(programs)
+
+
+_adds = implemented(added)
+
+
+@_adds(Nothing)
+def _add_nothing(programs: Any, row: Any) -> Any:  # noqa: ARG001
+    return 0.0
+
+
+@_adds(Programs)
+def _add_one(programs: Any, row: Any) -> Any:
+    return _run(programs, 0, programs.ends[0], row)
 
 
 def deriving(simulator: Simulator, task: Task) -> Simulator:
