@@ -18,6 +18,7 @@ from sirl.model.formula import compute
 from sirl.model.laws import LawLeaves, ScoreLeaves
 from sirl.model.leaves import Broken
 from sirl.model.policy import Policy
+from sirl.presets import presets
 from sirl.rollout.compiled import CompiledArena
 from sirl.rollout.lockstep import LockstepArena
 from sirl.rollout.work import PlayOrder
@@ -218,6 +219,47 @@ def test_numbers_that_are_left_out_are_zero():
     assert kept.tolist() == [i for i in range(36) if i not in (0, 12, 35)]
     assert n_numbers(tree) == 33
     assert [len(total.terms) for total in tree.leaves.formula(0).sums] == [10, 10, 11]
+
+
+@pytest.mark.parametrize("products", [False, True])
+@pytest.mark.parametrize("env_id", ["Pendulum-v1", "CartPole-v1", "Walker2d-v4"])
+def test_what_is_ignored_is_weighed_nowhere(env_id, products):
+    task = inspect(make_recipe(env_id)).task
+    task = task.mirroring(presets()[env_id].mirror)
+    frame = Frame(task, terms := make_terms(task, products), np.ones(len(terms)), (1, 2))
+    shape = first_shape(frame, 2).widened()
+    larger, row, _ = shape.split(1, np.ones(shape.size))
+    assert shape.fits()
+    assert larger.fits()
+    assert shape.size > 0
+    tree = larger.tree(row + 1.0)
+    weighed = {f for leaf in range(3) for total in tree.leaves.formula(leaf).sums for _, t in total.terms for f in t}
+    weighed |= set(np.flatnonzero(tree.weights.any(axis=0)).tolist())
+    unseen = {1, 2} | ({5} if env_id == "Walker2d-v4" else set())
+    assert weighed == set(range(task.n_features)) - unseen, "and what it is in the mirror"
+
+
+@pytest.mark.parametrize(
+    ("ignore", "reason"),
+    [
+        ("thet", r"CartPole-v1 has no feature 'thet' to ignore; did you mean 'theta'\?"),
+        ("omega, z*", r"CartPole-v1 has no feature 'z\*' to ignore: name some of x, v, theta, omega, or none."),
+        ("*", r"ignore = '\*' leaves no feature of CartPole-v1 to weigh: ignore fewer."),
+    ],
+)
+def test_what_can_not_be_ignored_is_told(ignore, reason):
+    with pytest.raises(SirlError, match=f"^{reason}$"):
+        sirl.train("CartPole-v1", ignore=ignore, **SMALL)
+
+
+def test_a_run_starts_from_a_policy_that_weighs_nothing_that_it_ignores(tmp_path):
+    first = sirl.train("InvertedPendulum-v4", ignore="x, v", **SMALL)
+    assert "·x" not in str(first.champion)
+    path = tmp_path / "first.json"
+    first.champion.save(path)
+    sirl.train("InvertedPendulum-v4", ignore="x, v", start=path, **SMALL)
+    with pytest.raises(SirlError, match=r'weighs features that this run ignores: add --ignore ""\.$'):
+        sirl.train("InvertedPendulum-v4", ignore="theta", start=path, **SMALL)
 
 
 def test_a_front_has_the_best_of_each_size_and_the_choice_is_the_smallest_that_is_good_enough():

@@ -139,6 +139,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 8
     max_laws: Annotated[int, _setting(_LAWS, "laws of the largest contender, one in each leaf", ge=1, le=64)] = 3
     products: Annotated[bool, _setting(_LAWS, "laws weigh products of two features too")] = False
+    ignore: Annotated[
+        str | None, _setting(_LAWS, "features that laws do not weigh, by name or pattern, such as l_*, c_1")
+    ] = None
     law_episodes: Annotated[int, _setting(_LAWS, "episodes for each law, the same for all", ge=1, le=_BIG)] = 4
     law_sigma: Annotated[float, _setting(_LAWS, "first step of CMA-ES, where outputs are about 1", gt=0, le=100)] = 1.0
     offspring: Annotated[

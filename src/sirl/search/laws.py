@@ -43,7 +43,7 @@ from sirl.search.front import Front, Point, choose, gain, with_point
 from sirl.search.instruments import Tuned, look_at_laws
 from sirl.search.race import challenge, play_on
 from sirl.search.records import Cost, Record, Standing
-from sirl.search.shapes import Frame, first_shape, make_terms, term_values
+from sirl.search.shapes import Frame, first_shape, ignored_features, make_terms, term_values
 from sirl.search.signals import Worth, make_signal, play_for
 from sirl.simulators.recipes import Recipe
 from sirl.simulators.scales import ScaleOrder, observe
@@ -99,8 +99,8 @@ class Laws(NamedTuple):
 
     def first_state(self) -> State:
         """See `Search.first_state`."""
-        make_terms(self.problem.task, False)  # a task that has no laws is refused at once, and so is an odd shaping
-        make_signal(self.problem, 1)
+        self._frame(np.zeros(0))  # a task that has no laws is refused at once, and so is what it can't ignore,
+        make_signal(self.problem, 1)  # or an odd shaping
         return State(0, np.zeros(0), (), None, 0.3, None, (), None, False)
 
     def plan(self) -> str:
@@ -180,7 +180,8 @@ class Laws(NamedTuple):
         return State(generation, arrays["scales"], contenders, held, share, points.get("best"), front, champion, solved)
 
     def _frame(self, scales: Floats) -> Frame:
-        return Frame(self.problem.task, make_terms(self.problem.task, self.problem.settings.products), scales)
+        task, settings = self.problem.task, self.problem.settings
+        return Frame(task, make_terms(task, settings.products), scales, ignored_features(task, settings.ignore))
 
     def _first_contenders(self, state: State, engine: Engine[Arena]) -> State:
         problem = self.problem

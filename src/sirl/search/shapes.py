@@ -8,6 +8,7 @@ in two, without a change of what the tree does.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from itertools import combinations_with_replacement
 from typing import NamedTuple, TypeVar
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from sirl.arrays import Flags, Floats, Ints, Nodes
 from sirl.config import Settings
-from sirl.errors import SirlError
+from sirl.errors import SirlError, did_you_mean
 from sirl.model.laws import ONE, LawLeaves, ScoreLeaves
 from sirl.model.leaves import FixedLeaves
 from sirl.model.menu import make_menu
@@ -38,6 +39,8 @@ class Frame(NamedTuple):
     """(n_terms, 2): what laws may weigh (see `sirl.model.laws`), features alone before products."""
     scales: Floats
     """(n_terms,): of each term, about one over its size."""
+    ignored: tuple[int, ...] = ()
+    """Features that nothing weighs."""
 
     @property
     def n_outputs(self) -> int:
@@ -76,8 +79,15 @@ class Frame(NamedTuple):
     def leads(self, n_leaves: int) -> Flags:
         """Which numbers of a full row may be tuned: of two that are one in the mirror, the first."""
         places, signs = self.images(n_leaves)
-        here = np.arange(len(places))
-        return np.asarray((here < places) | ((here == places) & (signs > 0)))
+        here, weighed = np.arange(len(places)), self._weighed(n_leaves)
+        return np.asarray(((here < places) | ((here == places) & (signs > 0))) & weighed & weighed[places])
+
+    def _weighed(self, n_leaves: int) -> Flags:
+        """Which numbers of a full row weigh nothing that is ignored."""
+        condition = ~np.isin(np.arange(self.task.n_features), self.ignored)
+        law = ~np.isin(self.terms, self.ignored).any(axis=1)
+        blocks = [condition] * (n_leaves - 1) + [law] * (n_leaves * self.n_outputs)
+        return np.concatenate([np.append(block, True) for block in blocks])
 
     def tied(self, scales: Floats) -> Floats:
         """Scales (n_terms,) that are the same for two terms that are one in the mirror."""
@@ -195,6 +205,22 @@ def make_terms(task: Task, products: bool) -> Ints:
     alone = [(feature, ONE) for feature in range(task.n_features)]
     pairs = list(combinations_with_replacement(range(task.n_features), 2)) if products else []
     return np.array(alone + pairs, dtype=np.int64)
+
+
+def ignored_features(task: Task, ignore: str | None) -> tuple[int, ...]:
+    """The features that ``ignore`` names, by place."""
+    found: set[int] = set()
+    for pattern in ignore.split(",") if ignore else ():
+        named = {place for place, name in enumerate(task.features) if fnmatchcase(name, pattern.strip())}
+        if not named:
+            hint = (
+                did_you_mean(pattern.strip(), task.features) or f": name some of {', '.join(task.features)}, or none."
+            )
+            raise SirlError(f"{task.env} has no feature {pattern.strip()!r} to ignore{hint}")
+        found |= named
+    if len(found) == task.n_features:
+        raise SirlError(f"ignore = {ignore!r} leaves no feature of {task.env} to weigh: ignore fewer.")
+    return tuple(sorted(found))
 
 
 def term_values(observations: Floats, terms: Ints) -> Floats:

@@ -27,6 +27,8 @@ def from_policy(policy: Policy, frame: Frame) -> tuple[Shape, Floats]:
     laws = [_law(tree.leaves.formula(leaf), frame) for leaf in range(tree.n_leaves)] if frame.n_outputs else []
     full = np.concatenate([splits.ravel(), *(law.ravel() for law, _ in laws)])
     free = np.concatenate([is_free.ravel(), *(used.ravel() for _, used in laws)])
+    if (free & ~frame.leads(tree.n_leaves)).any():
+        raise SirlError('the policy to start from weighs features that this run ignores: add --ignore "".')
     return Shape(frame, tree.children, free), full[free]
 
 
