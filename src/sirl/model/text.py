@@ -37,7 +37,9 @@ def draw_tree(
         digits: how many significant digits the numbers of each split have.
     """
     notes = notes or {}
-    where = [f"where {line}" for line in derivations(tree, task)]
+    where = [
+        line for text in derivations(tree, task) for line in wrap(f"where {text}".split(", "), "", "      ", width, ",")
+    ]
 
     def leaf_text(leaf: int, first: str, rest: str) -> list[str]:
         label = tree.leaves.label(leaf, task)
@@ -77,11 +79,12 @@ def derivations(tree: Tree, task: Task) -> list[str]:
     return lines
 
 
-def wrap(terms: Sequence[str], first: str, rest: str, width: int | None) -> list[str]:
+def wrap(terms: Sequence[str], first: str, rest: str, width: int | None, comma: str = "") -> list[str]:
     """Terms in lines that begin with ``first``, then ``rest``, no longer than ``width`` where a break can help."""
     lines, line = [], first + terms[0]
     for term in terms[1:]:
-        if width is not None and len(line) + 1 + len(term) > width:
+        line += comma
+        if width is not None and len(line) + 1 + len(term) + len(comma) > width:
             lines.append(line)
             line = rest + term
         else:
