@@ -33,7 +33,8 @@ from sirl.reading.report import Effort, gather
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.work import PlayOrder
 from sirl.runs.directory import read_config
-from sirl.search.shapes import Frame, first_shape, make_terms
+from sirl.search.shapes import Frame, first_shape
+from sirl.search.terms import make_terms
 from sirl.simulators.derived import derive, make_programs
 from sirl.simulators.recipes import inspect, make_recipe
 from sirl.simulators.spaces import describe

@@ -26,8 +26,9 @@ from sirl.runs.fronts import write_front
 from sirl.search.contenders import first_contenders, widen
 from sirl.search.front import Point, choose, gain, n_numbers, with_point
 from sirl.search.race import challenge
-from sirl.search.shapes import Frame, few_digits, first_shape, make_terms, term_values
+from sirl.search.shapes import Frame, few_digits, first_shape
 from sirl.search.starting import from_policy
+from sirl.search.terms import make_terms, term_values
 from sirl.simulators.gymnasium import GymnasiumSimulator, make_environment
 from sirl.simulators.recipes import inspect, make_recipe
 from sirl.simulators.spaces import describe
@@ -258,7 +259,7 @@ def test_a_run_starts_from_a_policy_that_weighs_nothing_that_it_ignores(tmp_path
     path = tmp_path / "first.json"
     first.champion.save(path)
     sirl.train("InvertedPendulum-v4", ignore="x, v", start=path, **SMALL)
-    with pytest.raises(SirlError, match=r'weighs features that this run ignores: add --ignore ""\.$'):
+    with pytest.raises(SirlError, match=r'weighs features that this run ignores: ignore others, or none \(""\)\.$'):
         sirl.train("InvertedPendulum-v4", ignore="theta", start=path, **SMALL)
 
 
@@ -269,8 +270,10 @@ def test_a_front_has_the_best_of_each_size_and_the_choice_is_the_smallest_that_i
     for point in points:
         front = with_point(front, point)
     assert [p.policy for p in front] == [policies[1], policies[3]], "two laws are worse than one"
-    assert choose(front, 0.01).policy is policies[3]
-    assert choose(front, 0.1).policy is policies[1]
+    best = points[0]
+    assert choose(front, best, 0.01).policy is policies[3]
+    assert choose(front, best, 0.1).policy is policies[1]
+    assert choose((), best, 0.1) is best
     assert gain(*front) == (pytest.approx(0.55), pytest.approx(0.45))
 
 
@@ -359,10 +362,90 @@ def test_features_too_large_to_be_squared_are_no_error_even_if_numpy_raises(prod
     assert Policy.from_json(run.champion.to_json()).to_json() == run.champion.to_json()
 
 
-@pytest.mark.parametrize("method", ["laws", "sirl-lb"])
-def test_a_reward_that_is_always_zero_is_told_and_the_run_is_kept(method, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "signal"),
+    [("laws", {}), ("laws", {"alive_bonus": 1.0}), ("laws", {"shaping": "x0"}), ("sirl-lb", {})],
+)
+def test_a_reward_that_is_always_zero_is_told_and_the_run_is_kept(method, signal, tmp_path):
     still = partial(Tiny, behave=lambda env: (env.observation_space.sample(), 0.0, False, env.steps == 10, {}))
-    asked = TINY | {"method": method, "contenders": 2, "law_episodes": 1, "out": tmp_path / "run"}
+    asked = TINY | {"method": method, "contenders": 2, "law_episodes": 1, "out": tmp_path / "run"} | signal
     with pytest.warns(UserWarning, match="returned 0, so there was nothing to learn from: check its reward"):
         run = sirl.train(still, **asked)
     assert sirl.load(tmp_path / "run").to_json() == run.champion.to_json()
+
+
+def test_a_policy_to_start_from_reigns_until_something_is_better(tmp_path):
+    asked = SMALL | {"contenders": 1, "law_sigma": 5.0, "generations": 10, "max_steps": 200}
+    run = sirl.train("Swimmer-v4", start="zoo:Swimmer", **asked)
+    first, given = (sirl.evaluate(p, episodes=5, max_steps=200).mean for p in (run.champion, sirl.load("zoo:Swimmer")))
+    assert first >= given - 0.02 * abs(given)
+    assert n_numbers(run.champion.tree) <= n_numbers(sirl.load("zoo:Swimmer").tree), "it has no more numbers"
+
+
+@pytest.mark.parametrize("asked", [{"env": "LunarLander-v3"}, {"env": "Pendulum-v1", "ignore": "omega"}])
+def test_products_join_in_where_some_numbers_are_not_free(asked):
+    env, asked = asked["env"], {name: value for name, value in asked.items() if name != "env"}
+    run = sirl.train(env, products=True, **SMALL | {"generations": 4, "contenders": 1, "max_steps": 30}, **asked)
+    assert run.champion.tree.n_leaves == 1
+
+
+@pytest.mark.parametrize(
+    ("env", "asked", "reason"),
+    [
+        ("InvertedPendulum-v4", {"mirror": ["push = -push"]}, "the mirror leaves no number of a law for InvertedPend"),
+        (
+            "Pendulum-v1",
+            {"method": "linear", "max_laws": 3},
+            "max_laws = 3 is not linear, which is one law of features",
+        ),
+        ("Pendulum-v1", {"method": "linear", "products": True}, "products = True is not linear"),
+        ("Pendulum-v1", {"method": "linear", "start": "zoo:Pendulum"}, "zoo:Pendulum is not linear, but a tree: use"),
+        (
+            "Walker2d-v4",
+            {"mirrored": False, "mirror": ["p_z = -p_z"]},
+            "--no-mirrored does without a mirror: leave out",
+        ),
+        ("Reacher-v4", {"start": "zoo:Reacher", "products": False}, "multiplies features, and this run does not: add"),
+    ],
+)
+def test_what_can_not_be_tuned_is_refused_before_anything_is_written(env, asked, reason, tmp_path):
+    with pytest.raises(SirlError) as error:
+        sirl.Training(env, out=tmp_path / "run", **asked)
+    assert reason in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_laws_does_not_go_on_to_more_generations(tmp_path):
+    sirl.train("CartPole-v1", out=tmp_path / "run", **SMALL)
+    with pytest.raises(SirlError, match=r"so it can't go on to 99: start a new run from its champion with --start "):
+        sirl.Training.resume(tmp_path / "run", generations=99)
+
+
+def test_the_first_line_says_what_is_tuned_and_how():
+    def plan(**asked):
+        return sirl.Training("Pendulum-v1", **asked).search.plan()
+
+    assert plan(contenders=1, max_laws=64).startswith("one contender with one law, tuned"), "it never comes to more"
+    assert plan(contenders=8, max_laws=2).startswith("8 contenders with up to 2 laws each, tuned")
+    assert "augmented random search" not in plan(contenders=2, max_laws=64)
+
+
+def test_a_run_that_meets_its_goal_has_a_front(tmp_path):
+    run = sirl.train("InvertedPendulum-v4", stop_at=1, out=tmp_path / "run", **SMALL | {"generations": 20})
+    assert run.state.solved
+    assert [row["size"] for row in msgspec.json.decode((tmp_path / "run" / "front.json").read_bytes())] == [5]
+
+
+def test_a_reward_that_training_leaves_out_is_a_reward():
+    sirl.train("CartPole-v1", alive_bonus=1.0, **SMALL)  # a warning would be an error
+
+
+def test_a_single_action_is_nothing_to_choose():
+    with pytest.raises(SirlError, match="has a single action, so that there is nothing to choose: give it one more"):
+        sirl.Training(lambda: Tiny(action_space=spaces.Discrete(1)), method="laws")
+
+
+def test_a_shaping_that_divides_by_zero_beyond_the_bounds_is_told():
+    beyond = partial(Tiny, behave=lambda env: (np.float32([-2, 0]), 1.0, False, env.steps == 10, {}))
+    with pytest.raises(sirl.errors.EnvironmentFailure, match="on which the shaping divides by 0: let it keep to its"):
+        sirl.train(beyond, shaping="1/(x0 + 2)", **SMALL)

@@ -15,7 +15,8 @@ from sirl.presets import presets
 from sirl.reading.edit import read_text
 from sirl.runs.training import Training
 from sirl.search.front import n_numbers
-from sirl.search.shapes import Frame, first_shape, make_terms
+from sirl.search.shapes import Frame, first_shape
+from sirl.search.terms import make_terms
 from sirl.simulators.recipes import inspect, make_recipe
 
 TASKS = sorted({env for env, preset in presets().items() if preset.mirror and not env.endswith("hardcore-v3")})
@@ -99,6 +100,23 @@ def test_a_mirror_must_fit_the_actions():
     uneven = msgspec.structs.replace(walker, action_high=[2.0, *walker.action_high[1:]])
     with pytest.raises(SirlError, match="other bounds"):
         uneven.mirroring(['"right thigh" = "left thigh"'])
+
+
+def test_names_of_several_words_need_no_quotes():
+    found = read_mirror(("left knee = right knee", "up = −up"), ("left knee", "right knee", "up"), ())
+    assert found.features.places.tolist() == [1, 0, 2]
+    assert found.features.signs.tolist() == [1, 1, -1]
+
+
+def test_what_a_derived_feature_is_in_the_mirror_follows_from_its_formula():
+    lander, mirror = inspect(make_recipe("LunarLander-v3")).task, presets()["LunarLander-v3"].mirror
+    task = lander.deriving(["k = p_x*p_y", "height = p_y**2", "l = 2*c_l + v_y", "r = 2*c_r + v_y"]).mirroring(mirror)
+    assert task.mirror == [*mirror, "k = -k", "l = r"]
+    assert task.mirroring(task.mirror).mirror == task.mirror, "what is told is kept"
+    for derived, told in (("odd = p_x + p_y", []), ("k = p_y**2", ["k = -k"])):
+        with pytest.raises(SirlError, match=r"^in the mirror the derived feature \w+ is not") as caught:
+            lander.deriving([derived]).mirroring([*mirror, *told])
+        assert "derive what it is there, too, or leave out the mirror (--no-mirrored)" in str(caught.value)
 
 
 def test_a_preset_knows_its_mirror_by_other_names():

@@ -1,5 +1,6 @@
-"""What docs/results.md shows of the paper's experiments and of the studies is what the committed runs say."""
+"""What docs/results.md and the README show of runs is what is committed of them."""
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from sirl.experiments.sweep import STUDIES, study
 from sirl.experiments.writing import spliced, table_files
 
 HOME = Path(__file__).parents[1]
-RESULTS, PAGE = HOME / "results", HOME / "docs" / "results.md"
+RESULTS, PAGE, README = HOME / "results", HOME / "docs" / "results.md", HOME / "README.md"
 STALE = "run `make results`"
 
 
@@ -47,3 +48,12 @@ def test_every_figure_is_there(experiment):
     _, out, report = experiment
     for name in report.figures:
         assert (out / "figures" / f"{name}.svg").exists(), STALE
+
+
+def test_the_tables_of_goals_and_of_the_zoo_agree_with_what_is_kept():
+    goals, zoo = (runpy.run_path(str(HOME / "experiments" / f"{name}.py")) for name in ("goals", "zoo"))
+    shown = [(PAGE, f"goals {method}", goals["full_table"](method)) for method in ("laws", "sirl-lb")]
+    shown += [(README, "goals laws", goals["short_table"]("laws")), (PAGE, "zoo", zoo["cards_text"]())]
+    for page, mark, table in shown:
+        text = page.read_text(encoding="utf-8")
+        assert spliced(text, table, mark, page.name) == text, f"run `python experiments/{mark.split()[0]}.py table`"

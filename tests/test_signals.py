@@ -77,6 +77,11 @@ def test_signals_change_what_is_tuned_for_and_not_what_is_crowned():
     assert shaped.history[0].mean == pytest.approx(plain.history[0].mean + 5 * steps)
     assert ended.history[0].mean == pytest.approx(plain.history[0].mean - 40)
     assert shaped.champion.origin.validation_score < 5 * steps
+    last, feared = (
+        sirl.train("Hopper-v4", **SMALL | {"generations": 1, "contenders": 1}, ending_bonus=bonus)
+        for bonus in (0.0, 40.0)
+    )
+    assert feared.history[0].mean == last.history[0].mean, "the last contender is tuned for what counts"
 
 
 def test_episodes_are_cut_while_contenders_race_and_whole_afterwards(tmp_path):

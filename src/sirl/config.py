@@ -167,7 +167,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 0.0
     ending_bonus: Annotated[
         float,
-        _setting(_LAWS, "reward for an end before the time limit that is left out in training", ge=-1e9, le=1e9),
+        _setting(
+            _LAWS,
+            "reward for an end before the time limit that is left out while several contenders are tuned",
+            ge=-1e9,
+            le=1e9,
+        ),
     ] = 0.0
     shaping: Annotated[
         str | None,

@@ -74,6 +74,10 @@ def run(options: Namespace) -> int:
                 _write_page(run)
         except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
             return _report_stop(run, reason)
+        except SystemError as error:  # so numba tells of a signal that came while a compiled function began or ended
+            if not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
+            return _report_stop(run, error.__cause__)
     return 0
 
 

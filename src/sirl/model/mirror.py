@@ -60,6 +60,10 @@ def read_mirror(lines: tuple[str, ...], features: tuple[str, ...], actions: tupl
 
 def _read_line(line: str, names: Sequence[str]) -> tuple[str, str, float]:
     """The two names of a line, and the sign between them."""
+    one, _, signed = (part.strip() for part in line.partition("="))
+    other = signed if signed in names else signed.lstrip("".join(MINUS)).strip()
+    if one in names and other in names:  # names of several words need no quotes here
+        return one, other, 1.0 if other == signed else -1.0
     reader, read = Reader(line, names), []
     sign = 1.0
     for side in range(2):

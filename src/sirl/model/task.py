@@ -15,6 +15,7 @@ from sirl.errors import EnvironmentFailure, SirlError
 from sirl.model.derived import Definition, Program, read_definitions, read_formula, run
 from sirl.model.interval import Interval
 from sirl.model.mirror import Mirror, read_mirror
+from sirl.model.tokens import write_name
 
 NO_BOUND = 1e6
 """A bound as large as this is none."""
@@ -101,6 +102,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         if not lines:
             return self
         task = msgspec.structs.replace(self, mirror=list(lines))
+        task = msgspec.structs.replace(task, mirror=[*lines, *task._images_of_derived()])
         mirror = task.mirrored
         assert mirror is not None
         places, signs = mirror.actions
@@ -113,6 +115,34 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ).any():
             raise SirlError(f"the mirror {', '.join(lines)} exchanges actions with other bounds: leave those out.")
         return task
+
+    def _images_of_derived(self) -> list[str]:
+        """The lines of a mirror that follow from formulas: what each derived feature is there, seen on a few states."""
+        if not self.derived or (mirror := self.mirrored) is None:
+            return []
+        n, (places, signs) = self.n_observed, mirror.features
+        low, high = np.transpose(list(map(_stretch, self.feature_low[:n], self.feature_high[:n])))
+        here = low + (high - low) * np.modf(np.outer(np.arange(1, 65), np.sqrt(np.arange(2, n + 2)) + np.pi))[0]
+        seen, there = self.extended(here), self.extended((here * signs[:n])[:, places[:n]])
+        lines = []
+        for one in range(n, self.n_features):
+            images = [
+                (other, sign)
+                for other in range(n, self.n_features)
+                for sign in (1.0, -1.0)
+                if np.allclose(there[:, one], sign * seen[:, other], rtol=1e-9, atol=1e-9)
+            ]
+            told = (int(places[one]), float(signs[one]))
+            name = write_name(self.features[one])
+            if not images or (told != (one, 1.0) and told not in images):
+                raise SirlError(
+                    f"in the mirror the derived feature {name} is not {write_name(self.features[told[0]])} or another "
+                    "one: derive what it is there, too, or leave out the mirror (--no-mirrored)."
+                )
+            other, sign = images[0]
+            if told not in images and one <= other:
+                lines.append(f"{name} = {'-' if sign < 0 else ''}{write_name(self.features[other])}")
+        return lines
 
     def program(self, formula: str, what: str) -> Program:
         """A formula of the features, derived ones too; raises :class:`SirlError`, which says ``what`` can't be read."""
@@ -181,6 +211,13 @@ def _definitions(
 
 def _ranges(bounds: Iterable[tuple[float | None, float | None]]) -> list[Interval]:
     return [Interval(-math.inf if low is None else low, math.inf if high is None else high) for low, high in bounds]
+
+
+def _stretch(low: float | None, high: float | None) -> tuple[float, float]:
+    """Within bounds; four wide where one is open, and about zero where both are."""
+    if low is None:
+        return (-2.0, 2.0) if high is None else (high - 4.0, high)
+    return low, low + 4.0 if high is None else high
 
 
 def _bound(value: float) -> float | None:

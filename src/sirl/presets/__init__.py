@@ -54,9 +54,10 @@ def preset_settings(env_id: str, method: Method) -> Settings:
     preset = presets().get(env_id)
     changes = dict(_OTHER_TASKS[method])
     if preset is not None:
-        changes |= preset.settings | preset.methods.get(method, {})
+        changes |= preset.settings | (preset.methods.get("laws", {}) if method == "linear" else {})
+        changes |= preset.methods.get(method, {})
     if method == "linear":
-        changes |= (preset.methods.get("laws", {}) if preset is not None else {}) | {"max_laws": 1, "products": False}
+        changes |= {"max_laws": 1, "products": False}
     if method == "eldt":  # whatever a task's settings say for all methods
         changes["collaborative_iterations"] = 0
     return Settings().replace(**changes)

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from sirl.arrays import Actions, Floats, Nodes, Seeds
+from sirl.errors import EnvironmentFailure
 from sirl.keys import Keys, episode_seeds
 from sirl.learning.deferred import learn_log, make_log, make_scratch
 from sirl.learning.voting import ELECTING, count_each
@@ -231,5 +232,11 @@ class _Finished:
         return actions.reshape(-1, *self.task.action_shape)
 
     def learn(self, ids: Ids, out: Step) -> None:
-        kernels.add_each(self.order.signal, self.slots.seats, ids, out.observations, out.terminated, self.extra)
+        try:
+            kernels.add_each(self.order.signal, self.slots.seats, ids, out.observations, out.terminated, self.extra)
+        except ZeroDivisionError:
+            raise EnvironmentFailure(
+                f"{self.task.env} gave an observation on which the shaping divides by 0: let it keep to its bounds, or "
+                "shape by what stays finite."
+            ) from None
         self.begin(ids, out.observations)

@@ -29,6 +29,8 @@ def look(recipe: Recipe, options: Options, settings: Settings, workers: int) -> 
         if options.mirror:
             raise SirlError("a mirror is for laws that are made from nothing: leave out --mirror.")
         return task
+    if options.mirror and not settings.mirrored:
+        raise SirlError("--no-mirrored does without a mirror: leave out that, or --mirror.")
     return task.mirroring(options.mirror or _preset_mirror(recipe.name, seen)) if settings.mirrored else task
 
 

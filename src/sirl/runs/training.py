@@ -17,7 +17,7 @@ from typing import Any
 import gymnasium as gym
 
 from sirl import __version__
-from sirl.config import Method
+from sirl.config import Method, Settings
 from sirl.engine import Engine, check_engine, make_engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.figures.drawing import Drawing
@@ -61,7 +61,7 @@ class Training:
         self._env = env
         recipe = make_recipe(env, options.env_options)
         self.settings = preset_settings(recipe.name, options.method).replace(**changes)
-        _check_method(options.method, self.settings.collaborative_iterations)
+        _check_method(options.method, self.settings)
         self.task = look(recipe, options, self.settings, self.workers)
         backend = choose_backend(recipe, options.simulator)
         self.arena = ArenaRecipe(recipe, self.task, backend, self.settings.max_steps)
@@ -98,6 +98,8 @@ class Training:
         other = "" if theirs == ours else "its derived features are others, so give the same --derive"
         if reason := policy.mismatch(self.task) or other:
             raise SirlError(f"{start} can't be started from on {self.task.env}: {reason}.")
+        if self.options.method == "linear" and policy.tree.n_splits:
+            raise SirlError(f"{start} is not linear, but a tree: use --method laws.")
         return policy
 
     def _make_search(self, recipe: Recipe, start: Policy | None) -> Search[Any]:
@@ -126,6 +128,12 @@ class Training:
                 "out, or start a new run."
             )
         config = read_config(path)
+        asked_for = asked.get("generations")
+        if config.method in ("laws", "linear") and asked_for not in (None, config.settings.generations):
+            raise SirlError(
+                f"when laws race, grow and shrink is laid out over all of a run's {config.settings.generations} "
+                f"generations, so it can't go on to {asked_for}: start a new run from its champion with --start {path}."
+            )
         first = {name: getattr(config, name) for name in ("method", "seed", "simulator", "features", "actions")}
         settings = {name: getattr(config.settings, name) for name in config.settings.__struct_fields__}
         run = Training(
@@ -190,7 +198,7 @@ class Training:
 
     def _warn_of_no_signal(self) -> None:
         """Tell if no episode of the run came to anything."""
-        if all(record.best == record.mean == record.median == 0.0 for record in self.history):
+        if all(record.silent for record in self.history):
             what = f"every episode of {self.config.env} returned 0"
             warnings.warn(f"{what}, so there was nothing to learn from: check its reward.", stacklevel=3)
 
@@ -278,9 +286,12 @@ def train(env: Environment, *, on_generation: Callable[[Record], None] | None = 
     return run
 
 
-def _check_method(method: Method, collaborative_iterations: int) -> None:
-    if method == "eldt" and collaborative_iterations:
+def _check_method(method: Method, settings: Settings) -> None:
+    if method == "eldt" and settings.collaborative_iterations:
         raise SirlError(
-            f"collaborative_iterations = {collaborative_iterations} is not ELDT, which has no collaborative phase: "
-            "leave it out, or use --method sirl-lb."
+            f"collaborative_iterations = {settings.collaborative_iterations} is not ELDT, which has no collaborative "
+            "phase: leave it out, or use --method sirl-lb."
         )
+    if method == "linear" and (settings.max_laws > 1 or settings.products):
+        what = "products = True" if settings.products else f"max_laws = {settings.max_laws}"
+        raise SirlError(f"{what} is not linear, which is one law of features: leave it out, or use --method laws.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from sirl.arrays import Floats
 from sirl.config import Settings
+from sirl.errors import SirlError
 from sirl.keys import Key
 from sirl.model.policy import Policy
 from sirl.search import ars, cma
@@ -95,10 +96,12 @@ def make_schedule(settings: Settings) -> Schedule:
 
 def first_contenders(frame: Frame, settings: Settings, start: Policy | None = None) -> tuple[Contender, ...]:
     """Trees of different sizes that know nothing; the first is the policy to start from, if there is one."""
-    most, each = most_leaves(frame, settings), _leaves_each(frame)
+    most, each = most_leaves(frame, settings), leaves_each(frame)
     found = []
     for number in range(settings.contenders):
         shape = first_shape(frame, min(each * _STRUCTURES[number % len(_STRUCTURES)], most))
+        if not shape.size:
+            raise SirlError(f"the mirror leaves no number of a law for {frame.task.env} to tune: leave it out.")
         found.append(Contender(number, shape, _begin(np.zeros(shape.size), shape, settings)))
     if start is not None:
         shape, row = from_policy(start, frame)
@@ -107,10 +110,18 @@ def first_contenders(frame: Frame, settings: Settings, start: Policy | None = No
 
 
 def most_leaves(frame: Frame, settings: Settings) -> int:
-    """Of the largest contender."""
-    each = _leaves_each(frame)
+    """Of the largest contender that may be."""
+    each = leaves_each(frame)
     most = each * settings.max_laws
     return max(each, most if settings.max_leaves is None else min(most, settings.max_leaves))
+
+
+def largest(first: tuple[Contender, ...], settings: Settings) -> Shape:
+    """The largest shape that a race of these first contenders can come to."""
+    shape = max((contender.shape for contender in first), key=lambda shape: shape.n_leaves)
+    growing = settings.sharing * len(make_schedule(settings).halvings)
+    n_leaves = max(shape.n_leaves, min(shape.n_leaves + growing, most_leaves(shape.frame, settings)))
+    return shape if n_leaves == shape.n_leaves else first_shape(shape.frame, n_leaves)
 
 
 def is_wide(shape: Shape) -> bool:
@@ -118,20 +129,22 @@ def is_wide(shape: Shape) -> bool:
     return shape.size > _WIDEST
 
 
-def halve(contenders: tuple[Contender, ...], returns: Floats, settings: Settings) -> tuple[Contender, ...]:
-    """The better half by returns (n_contenders, n_episodes), the best first.
+def halve(
+    contenders: tuple[Contender, ...], returns: Floats, settings: Settings
+) -> tuple[tuple[Contender, ...], list[int]]:
+    """The better half by returns (n_contenders, n_episodes), the best first, and the place that each had before.
 
     What was found spreads: the last of them, if it lags behind, becomes the best with a leaf split in two. The others
     go on with what they have found themselves.
     """
-    order = np.argsort(-returns.mean(axis=1), kind="stable")[: (len(contenders) + 1) // 2].tolist()
+    order: list[int] = np.argsort(-returns.mean(axis=1), kind="stable")[: (len(contenders) + 1) // 2].tolist()
     found = [contenders[i] for i in order]
     best, last = found[0], found[-1]
     gains = returns[order[0]] - returns[order[-1]]
     lags = gains.mean() > gains.std() / np.sqrt(len(gains))
     if settings.sharing and lags and best.shape.n_leaves < most_leaves(best.shape.frame, settings):
         found[-1] = _grown(best, last.number, settings)
-    return tuple(found)
+    return tuple(found), order
 
 
 def _grown(contender: Contender, number: int, settings: Settings) -> Contender:
@@ -141,7 +154,7 @@ def _grown(contender: Contender, number: int, settings: Settings) -> Contender:
     return Contender(number, shape, _begin(row, shape, settings))
 
 
-def _leaves_each(frame: Frame) -> int:
+def leaves_each(frame: Frame) -> int:
     """A law between two choices is a condition, and has two leaves."""
     return 2 if frame.n_outputs == 0 else 1
 
@@ -149,9 +162,9 @@ def _leaves_each(frame: Frame) -> int:
 def widen(contender: Contender, settings: Settings) -> Contender:
     """The same with products in its laws, that weigh nothing yet."""
     shape = contender.shape.widened()
-    row = np.zeros(len(shape.free))
-    row[contender.shape.free] = contender.distribution.mean
-    return Contender(contender.number, shape, _begin(row, shape, settings))
+    full = np.zeros(len(shape.free))
+    full[contender.shape.free] = contender.distribution.mean
+    return Contender(contender.number, shape, _begin(full[shape.free], shape, settings))
 
 
 def leave_out(contender: Contender, scores: Floats, share: float) -> Contender:
@@ -173,7 +186,7 @@ def _begin(row: Floats, shape: Shape, settings: Settings) -> cma.State | ars.Sta
 
 def _near(row: Floats, shape: Shape) -> cma.State | ars.State:
     """A search close to a row that is good already: each number changes by a share of its own size."""
-    size = np.maximum(np.abs(row), 0.1 * np.sqrt(np.square(row).mean()))
+    size = np.maximum(np.abs(row), 0.1 * np.sqrt(np.square(row).mean()) or 1.0)
     if is_wide(shape):
         return ars.begin(row, _CLOSE * float(size.min()))
     return cma.begin(row, _CLOSE)._replace(covariance=np.diag(np.square(size)))

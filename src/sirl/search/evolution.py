@@ -76,6 +76,7 @@ def next_generation(state: State, problem: Problem, engine: Engine[Arena]) -> tu
         validation=validation.plus(confirmation.episodes, confirmation.steps),
         champion=None if champion is None else Standing.of(champion),
         broke=evaluated.valid[np.isneginf(evaluated.fitness[evaluated.valid])].tolist(),
+        silent=not scores.any(),
         instruments=look_at_population(born, parents, left, problem, state.generation, engine),
     )
     return State(state.generation + 1, codons, fitness, champion, solved, trained), record

@@ -72,10 +72,10 @@ def with_point(front: Front, point: Point) -> Front:
     return tuple(found)
 
 
-def choose(front: Front, loss: float) -> Point:
-    """The smallest policy of a front whose score is at most a share ``loss`` below the best."""
-    best = front[-1].score
-    return next(point for point in front if point.score >= best - loss * abs(best))
+def choose(front: Front, best: Point, loss: float) -> Point:
+    """The smallest policy of a front whose score is at most a share ``loss`` below that of the best, or the best."""
+    least = best.score - loss * abs(best.score)
+    return next((point for point in front if point.score >= least), best)
 
 
 def gain(one: Point, other: Point) -> tuple[float, float]:

@@ -53,6 +53,8 @@ class Tuned(NamedTuple):
     """The means of the distributions that they were drawn from, in order."""
     drawn: Sequence[int]
     """(n_parents,): how many from each."""
+    silent: bool
+    """Whether all their episodes returned 0."""
 
 
 def are_used(settings: Settings) -> bool:
@@ -106,8 +108,8 @@ def look_at_laws(
     if not _due(problem, generation):
         return Instruments()
     others = fresh_seeds(problem, Stream.REPEATS, generation, len(offspring.seeds))
-    again, spent = worth(offspring.trees, others)
-    parents, more = worth(offspring.parents, offspring.seeds)
+    again, spent, _ = worth(offspring.trees, others)
+    parents, more, _ = worth(offspring.parents, offspring.seeds)
     found = Instruments(
         repeat=rank_correlation(offspring.scores, again),
         heritage=rank_correlation(np.repeat(parents, offspring.drawn), offspring.scores),

@@ -34,24 +34,24 @@ from sirl.search.contenders import (
     first_contenders,
     halve,
     is_wide,
+    largest,
     leave_out,
+    leaves_each,
     make_schedule,
-    most_leaves,
     widen,
 )
 from sirl.search.front import Front, Point, choose, gain, with_point
 from sirl.search.instruments import Tuned, look_at_laws
-from sirl.search.race import challenge, play_on
+from sirl.search.race import MOST, challenge, play_on
 from sirl.search.records import Cost, Record, Standing
-from sirl.search.shapes import Frame, first_shape, ignored_features, make_terms, term_values
+from sirl.search.shapes import Frame
 from sirl.search.signals import Worth, make_signal, play_for
+from sirl.search.terms import ignored_features, make_terms, term_values
 from sirl.simulators.recipes import Recipe
 from sirl.simulators.scales import ScaleOrder, observe
 
 _CHALLENGE_EVERY = 10
 """Generations between two races for the crown."""
-_FRONT_EPISODES = 4
-"""Times the episodes of a validation: what a point of the front has played."""
 _HOLDS = 0.05
 """Share of the best score that may be lost before fewer numbers are left out at a time."""
 
@@ -99,20 +99,20 @@ class Laws(NamedTuple):
 
     def first_state(self) -> State:
         """See `Search.first_state`."""
-        self._frame(np.zeros(0))  # a task that has no laws is refused at once, and so is what it can't ignore,
-        make_signal(self.problem, 1)  # or an odd shaping
+        self._unscaled()  # what can't be tuned is refused at once,
+        make_signal(self.problem, 1)  # and so is what can't be tuned for
         return State(0, np.zeros(0), (), None, 0.3, None, (), None, False)
 
     def plan(self) -> str:
         """See `Search.plan`."""
-        settings, frame = self.problem.settings, self._frame(np.zeros(0))
+        settings, first = self.problem.settings, self._unscaled()
         contenders = "one contender" if settings.contenders == 1 else f"{settings.contenders} contenders"
-        laws = "one law" if settings.max_laws == 1 else f"up to {settings.max_laws} laws"
-        largest = first_shape(frame, most_leaves(frame, settings)).widened()
-        wide = (
-            f" ({largest.size} constants are too many for CMA-ES: augmented random search)" if is_wide(largest) else ""
-        )
-        return f"{contenders} with {laws} each, tuned for up to {settings.generations:,} generations{wide}"
+        shape = largest(first, settings)
+        n = shape.n_leaves // leaves_each(shape.frame)
+        laws = "one law" if n == 1 else f"{n} laws" if settings.contenders == 1 else f"up to {n} laws each"
+        widest = shape if self._is_given(first[0]) and len(first) == 1 else shape.widened()
+        wide = f" ({widest.size} constants are too many for CMA-ES: augmented random search)" if is_wide(widest) else ""
+        return f"{contenders} with {laws}, tuned for up to {settings.generations:,} generations{wide}"
 
     def warm_up(self, engine: Engine[Arena]) -> None:
         """See `Search.warm_up`: the one loop that is needed is compiled where it is first used."""
@@ -128,27 +128,31 @@ class Laws(NamedTuple):
         if done % _CHALLENGE_EVERY == 0 or done in schedule.events:
             state, opening, spent = self._race(state, best, engine)
             validation = validation.plus(spent.episodes, spent.steps)
-            if done in schedule.halvings:
-                state = state._replace(contenders=halve(state.contenders, opening, problem.settings))
+            for _ in range(schedule.halvings.count(done)):
+                contenders, order = halve(state.contenders, opening, problem.settings)
+                state, opening, best = state._replace(contenders=contenders), opening[order], [best[i] for i in order]
             if done == schedule.widening:
-                state = state._replace(contenders=tuple(widen(c, problem.settings) for c in state.contenders))
+                wider = (c if self._is_given(c) else widen(c, problem.settings) for c in state.contenders)
+                state = state._replace(contenders=tuple(wider))
             if done in schedule.shrinkings:
                 state, tried, spent = self._shrink(state, best, engine)
                 validation = validation.plus(spent.episodes, spent.steps)
                 training = training.plus(tried.episodes, tried.steps)
         state = self._crown(state)
         solved, confirmation = confirm(state.champion, problem, state.generation, engine)
-        finite = born.scores[np.isfinite(born.scores)]
+        if solved and not state.front and state.best is not None:
+            state = state._replace(front=(state.best,))
         record = Record(
             generation=state.generation,
-            best=float(finite.max()),
-            mean=float(finite.mean()),
-            median=float(np.median(finite)),
+            best=float(born.scores.max()),
+            mean=float(born.scores.mean()),
+            median=float(np.median(born.scores)),
             invalid=0,
             collaborative=Cost(),
             individual=training,
             validation=validation.plus(confirmation.episodes, confirmation.steps),
             champion=None if state.champion is None else Standing.of(state.champion),
+            silent=born.silent,
             instruments=look_at_laws(born, self._means(state), worth, problem, state.generation, engine),
         )
         return state._replace(generation=done, solved=solved), record
@@ -183,6 +187,16 @@ class Laws(NamedTuple):
         task, settings = self.problem.task, self.problem.settings
         return Frame(task, make_terms(task, settings.products), scales, ignored_features(task, settings.ignore))
 
+    def _unscaled(self) -> tuple[Contender, ...]:
+        """The first contenders, before it is known how large features are."""
+        problem = self.problem
+        frame = self._frame(np.ones(len(make_terms(problem.task, problem.settings.products))))
+        return first_contenders(frame, problem.settings, problem.start)
+
+    def _is_given(self, contender: Contender) -> bool:
+        """Whether it was not made from nothing: it keeps to the numbers that it has."""
+        return self.problem.start is not None and contender.number == 0
+
     def _first_contenders(self, state: State, engine: Engine[Arena]) -> State:
         problem = self.problem
         order = ScaleOrder(problem.recipe, problem.task, root(problem.seed, Stream.SCALING, 0))
@@ -204,14 +218,14 @@ class Laws(NamedTuple):
             asked.append(contender.ask(problem.settings.offspring, own))
         trees = [c.shape.tree(row) for c, rows in zip(state.contenders, asked, strict=True) for row in rows]
         seeds = fresh_seeds(problem, Stream.TUNING, state.generation, problem.settings.law_episodes)
-        scores, cost = worth(trees, seeds)
+        scores, cost, silent = worth(trees, seeds)
         told, best, at = [], [], 0
         for contender, rows in zip(state.contenders, asked, strict=True):
             mine = scores[at : at + len(rows)]
             told.append(contender.tell(rows, mine))
             best.append(trees[at + int(np.argmax(mine))])
             at += len(rows)
-        born = Tuned(trees, scores, seeds, self._means(state), [len(rows) for rows in asked])
+        born = Tuned(trees, scores, seeds, self._means(state), [len(rows) for rows in asked], silent)
         return state._replace(contenders=tuple(told)), best, born, cost
 
     def _means(self, state: State) -> list[Tree]:
@@ -222,7 +236,10 @@ class Laws(NamedTuple):
         """Race for the crown; also the returns of each contender on the first starts, (n, validation_episodes)."""
         means = self._means(state)
         challengers = [self._policy(tree, state) for tree in [*means, *best]]
-        champion, opening, cost = challenge(state.best, challengers, self.problem, engine)
+        champion = state.best
+        if champion is None and self.problem.start is not None:  # what is given reigns until something is better
+            champion = Point(self._policy(self.problem.start.tree, state), np.zeros(0))
+        champion, opening, cost = challenge(champion, challengers, self.problem, engine)
         both = opening.reshape(2, len(means), -1)
         better = both.mean(axis=2).argmax(axis=0)
         return state._replace(best=champion), both[better, np.arange(len(means))], cost
@@ -234,15 +251,14 @@ class Laws(NamedTuple):
         front = with_point(state.front, point)
         if state.best is not None:
             crowned, more = play_on(state.best, self._front_seeds(), problem, engine)
-            front = with_point(front, crowned.cut(len(point.returns)))
+            front = with_point(front, crowned)
             spent = spent.plus(more.episodes, more.steps)
         lost, error = gain(point, front[-1])
         holds = lost <= max(_HOLDS * abs(front[-1].score), 2 * error)
         if holds or state.held is None:
             state = state._replace(held=contender)
         else:
-            state = state._replace(share=state.share / 2)
-            contender = state.held or contender
+            contender, state = state.held, state._replace(share=state.share / 2)
         state = state._replace(front=front)
         if state.generation + 1 == problem.settings.generations or contender.shape.size == 1:
             return state._replace(contenders=(contender,)), Cost(), spent
@@ -262,14 +278,14 @@ class Laws(NamedTuple):
         return point, Cost(played.returns.size, played.steps)
 
     def _front_seeds(self) -> Seeds:
-        n = _FRONT_EPISODES * self.problem.settings.validation_episodes
-        return fresh_seeds(self.problem, Stream.VALIDATION, 0, n)
+        """All starts that a race for the crown can go on to."""
+        return fresh_seeds(self.problem, Stream.VALIDATION, 0, MOST * self.problem.settings.validation_episodes)
 
     def _crown(self, state: State) -> State:
         """Let the smallest policy that is as good as the best be the champion."""
         if state.best is None:
             return state
-        chosen = choose(state.front, self.problem.settings.prefer_small) if state.front else state.best
+        chosen = choose(state.front, state.best, self.problem.settings.prefer_small)
         return state._replace(champion=chosen.policy.scored(validation_score=chosen.score))
 
     def _policy(self, tree: Tree, state: State) -> Policy:

@@ -21,7 +21,7 @@ from sirl.search.records import Cost
 
 _CONFIDENT = 1.64
 """Standard errors: 95 %, one-sided."""
-_MOST = 8
+MOST = 8
 """A race goes on to so many times the episodes that it begins with."""
 
 
@@ -32,7 +32,7 @@ def challenge(
     first = problem.settings.validation_episodes
     returns = np.zeros((len(challengers), 0))
     alive, cost, opening = np.arange(len(challengers)), Cost(), returns
-    most = first * _MOST
+    most = first * MOST
     while alive.size and returns.shape[1] < most:
         n = returns.shape[1]
         seeds = fresh_seeds(problem, Stream.VALIDATION, 0, max(first, 2 * n))

@@ -73,6 +73,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Wall time of the generation."""
     broke: list[int] = []
     """Which individuals made the simulation lose its state, and have no fitness for it."""
+    silent: bool = False
+    """Whether every episode of its offspring returned 0."""
     instruments: Instruments = Instruments()
 
     @property

@@ -8,15 +8,12 @@ in two, without a change of what the tree does.
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from itertools import combinations_with_replacement
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from sirl.arrays import Flags, Floats, Ints, Nodes
 from sirl.config import Settings
-from sirl.errors import SirlError, did_you_mean
 from sirl.model.laws import ONE, LawLeaves, ScoreLeaves
 from sirl.model.leaves import FixedLeaves
 from sirl.model.menu import make_menu
@@ -184,49 +181,6 @@ def first_shape(frame: Frame, n_leaves: int) -> Shape:
     per_law = np.append(frame.terms[:, 1] == ONE, True)
     free = [np.ones(len(children) * (frame.task.n_features + 1), dtype=bool), *[per_law] * (n_leaves * frame.n_outputs)]
     return Shape(frame, children, np.concatenate(free) & frame.leads(n_leaves))
-
-
-def make_terms(task: Task, products: bool) -> Ints:
-    """What laws may weigh, (n_terms, 2): every feature, and every product of two if asked for."""
-    if task.action not in ("box", "discrete"):
-        raise SirlError(
-            f"laws are for Box and Discrete actions, but {task.env} has {task.action} ones: use --method sirl-lb."
-        )
-    mirror = task.mirrored
-    if (
-        mirror is not None
-        and task.action == "discrete"
-        and not (mirror.actions.places == np.arange(len(task.action_names))).any()
-    ):
-        raise SirlError(
-            f"laws need a choice that stays the same in the mirror, and all of {', '.join(task.action_names)} change: "
-            "leave out the mirror."
-        )
-    alone = [(feature, ONE) for feature in range(task.n_features)]
-    pairs = list(combinations_with_replacement(range(task.n_features), 2)) if products else []
-    return np.array(alone + pairs, dtype=np.int64)
-
-
-def ignored_features(task: Task, ignore: str | None) -> tuple[int, ...]:
-    """The features that ``ignore`` names, by place."""
-    found: set[int] = set()
-    for pattern in ignore.split(",") if ignore else ():
-        named = {place for place, name in enumerate(task.features) if fnmatchcase(name, pattern.strip())}
-        if not named:
-            hint = (
-                did_you_mean(pattern.strip(), task.features) or f": name some of {', '.join(task.features)}, or none."
-            )
-            raise SirlError(f"{task.env} has no feature {pattern.strip()!r} to ignore{hint}")
-        found |= named
-    if len(found) == task.n_features:
-        raise SirlError(f"ignore = {ignore!r} leaves no feature of {task.env} to weigh: ignore fewer.")
-    return tuple(sorted(found))
-
-
-def term_values(observations: Floats, terms: Ints) -> Floats:
-    """The terms of observations (n, n_features), (n, n_terms)."""
-    second = np.where(terms[:, 1] == ONE, 1.0, observations[:, terms[:, 1]])
-    return np.asarray(observations[:, terms[:, 0]] * second)
 
 
 def few_digits(values: Floats, digits: int = DIGITS) -> Floats:

@@ -28,7 +28,7 @@ def from_policy(policy: Policy, frame: Frame) -> tuple[Shape, Floats]:
     full = np.concatenate([splits.ravel(), *(law.ravel() for law, _ in laws)])
     free = np.concatenate([is_free.ravel(), *(used.ravel() for _, used in laws)])
     if (free & ~frame.leads(tree.n_leaves)).any():
-        raise SirlError('the policy to start from weighs features that this run ignores: add --ignore "".')
+        raise SirlError('the policy to start from weighs features that this run ignores: ignore others, or none ("").')
     return Shape(frame, tree.children, free), full[free]
 
 
@@ -45,7 +45,7 @@ def _law(formula: Formula, frame: Frame) -> tuple[Floats, Flags]:
         rows /= ((high - low) / 2)[:, None]
     rows[:, :-1] /= frame.scales
     free = rows != 0
-    free[:, -1] = True
+    free[:, -1] |= ~free.any(axis=1)
     return rows, free
 
 
@@ -77,7 +77,10 @@ def _by_sides(tree: Tree, frame: Frame) -> Tree:
     for leaf in range(tree.n_leaves):
         formula = tree.leaves.formula(leaf)
         if not formula.is_constant:
-            raise SirlError("the policy to start from has laws between two choices: start from one with conditions.")
+            raise SirlError(
+                "the policy to start from has laws between two choices: start from one with conditions, or add "
+                "--products."
+            )
         choices.append(int(formula.sums[0].constant - frame.task.action_low[0]))
     sides = np.array([[choices[~child] if child < 0 else side for side, child in enumerate(p)] for p in tree.children])
     turned = (sides != [0, 1]).any(axis=1) if len(sides) else np.zeros(0, dtype=bool)
