@@ -261,7 +261,7 @@ def test_compiled_loops_and_lockstep_play_alike(env_id):
 
 @pytest.mark.parametrize("method", ["sirl-lb", "eldt", "laws", "linear"])
 def test_one_seed_one_champion_wherever_it_is_trained(method):
-    settings = LAWS if method in ("laws", "linear") else TINY | {"method": method}
+    settings = {"laws": LAWS, "linear": LAWS | {"max_laws": 1}}.get(method, TINY)
     if method == "eldt":
         settings = {name: value for name, value in settings.items() if not name.startswith("collaborative")}
     asked = settings | {"method": method, "max_steps": 30, "derive": [TIP, "square = tip_x_miss**2"]}

@@ -37,7 +37,7 @@ def write_front(path: Path, front: Front) -> None:
         point.policy.save(path / name)
         rows.append(FrontRow(name, point.size, point.policy.tree.n_leaves, point.score, point.error))
     write_atomically(path / "front.json", msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
-    for old in (path / "front").glob("[0-9][0-9][0-9][0-9].json"):
+    for old in (path / "front").glob("[0-9][0-9][0-9][0-9]*.json"):
         if f"front/{old.name}" not in {row.model for row in rows}:
             old.unlink()
 
