@@ -251,7 +251,7 @@ class Laws(NamedTuple):
         front = with_point(state.front, point)
         if state.best is not None:
             crowned, more = play_on(state.best, self._front_seeds(), problem, engine)
-            front = with_point(front, crowned)
+            state, front = state._replace(best=crowned), with_point(front, crowned)
             spent = spent.plus(more.episodes, more.steps)
         lost, error = gain(point, front[-1])
         holds = lost <= max(_HOLDS * abs(front[-1].score), 2 * error)
