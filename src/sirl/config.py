@@ -26,6 +26,8 @@ def _setting(section: str, text: str, **bounds: float) -> Meta:
 
 _EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
 _ACTIONS, _CHAMPION, _EPISODES, _LAWS = "Actions", "Champion", "Episodes", "Laws (methods laws and linear)"
+OF_THE_PAPER, OF_LAWS = (_EVOLUTION, _LEARNING, _SOCIAL, _ACTIONS), (_LAWS,)
+"""Sections of settings that only some methods look at."""
 _INSTRUMENTS = "Instruments"
 _BIG = 10_000_000
 _FAR = 1e100
