@@ -204,9 +204,9 @@ def test_names_are_inert(open_page):
 
 def test_the_report_of_a_run(sirl_command, open_page):
     code, out, _ = sirl_command(
-        "train", "CartPole-v1", "--method", "sirl-lb", "--out", "run", "--report", "--population", 20, "--generations", 3,
-        "--workers", 1,        "--individual-episodes", 1, "--collaborative-iterations", 1, "--candidates", 2, "--validation-episodes", 2,
-        "--max-steps", 6,
+        "train", "CartPole-v1", "--method", "sirl-lb", "--out", "run", "--report", "--population", 20, "--workers", 1,
+        "--generations", 3, "--individual-episodes", 1, "--collaborative-iterations", 1, "--candidates", 2,
+        "--validation-episodes", 2, "--max-steps", 6,
     )  # fmt: skip
     assert code == 0
     assert re.search(r"^report run/report.html \(\d\.\d MB\)$", out, re.MULTILINE)
