@@ -1,8 +1,8 @@
 """From scratch to the goals of docs/results.md: train each task with several seeds, score on unseen episodes.
 
-python experiments/goals.py run   --out runs/goals        # skips what is finished
-python experiments/goals.py table --out runs/goals        # the table of docs/results.md
-python experiments/goals.py run   --method laws --seeds 5 --out runs/laws
+python experiments/goals.py run --method laws --seeds 5      # skips what is finished; then as `keep`
+python experiments/goals.py keep --method laws               # runs/goals/laws → results/goals/laws.csv, then as `table`
+python experiments/goals.py table --method laws              # results/goals/laws.csv → docs/results.md
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sirl.experiments.tables import comma_separated, number, read_rows
+from sirl.experiments.writing import put
 from sirl.runs.campaign import Job, read_finished, train_all
+from sirl.runs.directory import read_config
 from sirl.search.front import n_numbers
 
 
@@ -23,20 +26,22 @@ class Goal(NamedTuple):
     env: str
     score: float
     settings: dict[str, Any]
+    paper: str = ""
+    """What the paper reports as the best readable and the best opaque policy."""
 
 
 LAWS = [
-    Goal("InvertedPendulum-v4", 1000, {"stop_at": 1000}),
+    Goal("InvertedPendulum-v4", 1000, {"stop_at": 1000}, "1000, 1000"),
     Goal("CartPole-v1", 500, {"stop_at": 500}),
     Goal("Pendulum-v1", -170, {"simulator": "envpool"}),
     Goal("MountainCar-v0", -105, {"simulator": "envpool"}),
     Goal("Acrobot-v1", -80, {"simulator": "envpool"}),
-    Goal("LunarLander-v3", 265, {"simulator": "envpool"}),
-    Goal("Swimmer-v4", 350, {}),
-    Goal("Reacher-v4", -5.5, {}),
-    Goal("Hopper-v4", 2500, {}),
+    Goal("LunarLander-v3", 265, {"simulator": "envpool"}, "272, 248"),
+    Goal("Swimmer-v4", 350, {}, "223, 274"),
+    Goal("Reacher-v4", -5.5, {}, "−8.71, −4.09"),
+    Goal("Hopper-v4", 2500, {}, "1026, 3636"),
     Goal("HalfCheetah-v4", 3000, {}),
-    Goal("Walker2d-v4", 1500, {}),
+    Goal("Walker2d-v4", 1500, {}, "982, 5566"),
     Goal("BipedalWalker-v3", 250, {"simulator": "envpool"}),
 ]
 """For our own method, by the presets."""
@@ -66,62 +71,138 @@ GOALS = [
 ]
 
 
+HOME = Path(__file__).parents[1]
+PAGE, README = HOME / "docs" / "results.md", HOME / "README.md"
+COLUMNS = ["task", "seed", "score", "std", "numbers", "leaves", "episodes", "steps", "seconds"]
+
+
 def run(options: argparse.Namespace) -> None:
     """Train every goal with every seed, one run on each worker; what is finished is not done again."""
     jobs = [
         Job(goal.env, seed, str(options.out / f"{goal.env}-{seed}"), goal.settings | {"method": options.method})
-        for goal in _goals(options)
+        for goal in goals_of(options.method)
         if options.env in (None, goal.env)
         for seed in range(options.seeds)
     ]
     train_all(jobs, workers=options.workers, engine=options.engine, address=options.address)
+    keep(options)
+
+
+def goals_of(method: str) -> list[Goal]:
+    """What a method is to reach."""
+    return LAWS if method in ("laws", "linear") else GOALS
+
+
+def keep(options: argparse.Namespace) -> None:
+    """Add what finished runs came to to the results that are committed."""
+    kept = {(row["task"], int(row["seed"])): row for row in rows_of(options.method)}
+    for path in sorted(options.out.glob("*/score.json")):
+        row = _row(path.parent)
+        kept[row["task"], int(row["seed"])] = row
+    order = [goal.env for goal in goals_of(options.method)]
+    rows = [kept[key] for key in sorted(kept, key=lambda key: (order.index(key[0]), key[1]))]
+    path = _results(options.method)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(comma_separated(COLUMNS, [[row[name] for name in COLUMNS] for row in rows]))
     table(options)
 
 
-def _goals(options: argparse.Namespace) -> list[Goal]:
-    return LAWS if options.method in ("laws", "linear") else GOALS
+def _row(directory: Path) -> dict[str, str]:
+    """What a finished run came to and cost, races for the crown included."""
+    config, run = read_config(directory), read_finished(directory)
+    return {
+        "task": config.env,
+        "seed": str(config.seed),
+        "score": f"{run.score.mean:.2f}",
+        "std": f"{run.score.std:.2f}",
+        "numbers": str(n_numbers(run.champion.tree)),
+        "leaves": str(run.champion.tree.n_leaves),
+        "episodes": str(sum(r.episodes + r.validation.episodes for r in run.history)),
+        "steps": str(sum(r.steps for r in run.history)),
+        "seconds": f"{sum(r.seconds for r in run.history):.0f}",
+    }
+
+
+def _results(method: str) -> Path:
+    return HOME / "results" / "goals" / f"{method}.csv"
+
+
+def rows_of(method: str) -> list[dict[str, str]]:
+    """What is kept of a method's runs; of some that were run long ago not everything is known."""
+    return read_rows(_results(method)) if _results(method).exists() else []
 
 
 def table(options: argparse.Namespace) -> None:
-    """Print the results, one line a task."""
-    print("| task | goal | median | worst | by seed | numbers | leaves | episodes | steps | seconds |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for goal in _goals(options):
-        runs = [read_finished(path.parent) for path in sorted(options.out.glob(f"{goal.env}-*/score.json"))]
-        if runs:
-            scores = [run.score.mean for run in runs]
-            trees = [run.champion.tree for run in runs]
-            spent = {
-                "episodes": [sum(r.episodes + r.validation.episodes for r in run.history) for run in runs],
-                "steps": [sum(r.steps for r in run.history) for run in runs],
-                "seconds": [sum(r.seconds for r in run.history) for run in runs],
-            }
-            cells = [
-                goal.env,
-                f"{goal.score:g}",
-                f"{np.median(scores):.1f}",
-                f"{min(scores):.1f}",
-                ", ".join(f"{run.score.mean:.1f} ± {run.score.std:.1f}" for run in runs),
-                ", ".join(str(n_numbers(tree)) for tree in trees),
-                ", ".join(str(tree.n_leaves) for tree in trees),
-                *(f"{np.median(values):,.0f}" for values in spent.values()),
-            ]
-            print(f"| {' | '.join(cells)} |")
+    """Put the results into docs/results.md, one line a task, and of laws what matters most into the README."""
+    mark = f"goals {options.method}"
+    put(full_table(options.method), PAGE, mark)
+    if options.method == "laws":
+        put(short_table(options.method), README, mark)
+
+
+def full_table(method: str) -> str:
+    """All that is kept of a method's runs, one line a task."""
+    known = [name for name in COLUMNS if any(row[name] for row in rows_of(method))]
+    listed = [name for name in ("numbers", "leaves") if name in known]
+    costs = [name for name in ("episodes", "steps", "seconds") if name in known]
+    lines = [["task", "goal", "median", "worst", "by seed", *listed, *costs]]
+    for goal, runs in _by_goal(method):
+        digits = 0 if goal.score == int(goal.score) else 1
+        by_seed = [" ± ".join(number(float(run[name]), 1) for name in ("score", "std") if run[name]) for run in runs]
+        sizes = [", ".join(run[name] or "–" for run in runs) for name in listed]
+        spent = [_cost(runs, name) for name in costs]
+        lines.append([goal.env, number(goal.score, digits), *_scores(runs), ", ".join(by_seed), *sizes, *spent])
+    return _grid(lines)
+
+
+def short_table(method: str) -> str:
+    """What matters most of a method's runs, one line a task."""
+    columns = ["task", "median", "worst", "numbers in the policy", "episodes", "the paper's readable, opaque"]
+    lines = []
+    for goal, runs in _by_goal(method):
+        sizes = sorted({int(run["numbers"]) for run in runs if run["numbers"]}) or ["–"]
+        size = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        lines.append([goal.env, *_scores(runs), size, _cost(runs, "episodes"), goal.paper])
+    return _grid([columns, *lines])
+
+
+def _by_goal(method: str) -> list[tuple[Goal, list[dict[str, str]]]]:
+    """Every goal with the runs for it, where there are any."""
+    rows = rows_of(method)
+    found = [(goal, [row for row in rows if row["task"] == goal.env]) for goal in goals_of(method)]
+    return [(goal, runs) for goal, runs in found if runs]
+
+
+def _cost(runs: list[dict[str, str]], column: str) -> str:
+    """The median of what is known."""
+    known = [float(run[column]) for run in runs if run[column]]
+    return f"{np.median(known):,.0f}" if known else "–"
+
+
+def _scores(runs: list[dict[str, str]]) -> list[str]:
+    """Of the seeds the median and the worst."""
+    scores = [float(run["score"]) for run in runs]
+    return [number(float(np.median(scores)), 1), number(min(scores), 1)]
+
+
+def _grid(lines: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], ["---"] * len(lines[0]), *lines[1:]])
 
 
 def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("what", choices=("run", "keep", "table"))
     parser.add_argument("--method", default="sirl-lb", help="laws and linear have goals of their own")
-    parser.add_argument("--out", type=Path, default=Path("runs/goals"))
+    parser.add_argument("--out", type=Path, help="of the runs [runs/goals/METHOD]")
     parser.add_argument("--env", help="only this task")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, help="runs at the same time; all usable cores if not given")
     parser.add_argument("--engine", choices=("local", "ray"), default="local")
     parser.add_argument("--address", help="of the Ray cluster")
     options = parser.parse_args()
-    {"run": run, "table": table}[options.what](options)
+    options.out = options.out or Path("runs/goals") / options.method
+    {"run": run, "keep": keep, "table": table}[options.what](options)
 
 
 if __name__ == "__main__":

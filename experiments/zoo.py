@@ -1,7 +1,7 @@
 """The zoo: from runs of several seeds (experiments/goals.py) the best policy of a task, and its card.
 
-python experiments/zoo.py add runs/laws            # every task that has finished runs there
-python experiments/zoo.py table                    # the table of docs/results.md
+python experiments/zoo.py add            # every task that has finished runs in runs/goals/laws; then as `table`
+python experiments/zoo.py table          # the cards → docs/results.md
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import shlex
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
+from sirl.experiments.tables import spread
+from sirl.experiments.writing import put
 from sirl.model.policy import load
 from sirl.model.text import draw_tree
 from sirl.runs.campaign import read_finished
@@ -20,7 +23,8 @@ from sirl.runs.evaluation import evaluate
 from sirl.search.front import n_numbers
 from sirl.zoo import Card, cards
 
-ZOO = Path(__file__).parent.parent / "src" / "sirl" / "zoo"
+HOME = Path(__file__).parents[1]
+ZOO, PAGE = HOME / "src" / "sirl" / "zoo", HOME / "docs" / "results.md"
 
 
 def add(runs: Path, episodes: int) -> None:
@@ -29,7 +33,8 @@ def add(runs: Path, episodes: int) -> None:
     for env in sorted({read_config(path.parent).env for path in runs.glob("*/score.json")}):
         finished = sorted(path.parent for path in runs.glob(f"{env}-*/score.json"))
         results = [read_finished(path) for path in finished]
-        best = max(range(len(results)), key=lambda i: results[i].champion.origin.validation_score or 0.0)
+        scores = [result.champion.origin.validation_score for result in results]
+        best = int(np.argmax([-np.inf if score is None else score for score in scores]))
         policy, history = results[best].champion, results[best].history
         score = evaluate(policy, env, episodes=episodes)
         name = env.split("-v")[0]
@@ -58,30 +63,36 @@ def add(runs: Path, episodes: int) -> None:
 
 
 def table() -> None:
-    """Print the cards, and each law written out."""
-    print("| policy | score on unseen episodes | numbers | leaves | episodes of training | steps | command |")
-    print("|---|---|---|---|---|---|---|")
+    """Put the cards, and each law written out, into docs/results.md."""
+    put(cards_text(), PAGE, "zoo")
+
+
+def cards_text() -> str:
+    """A table of the cards, and each law written out."""
+    lines = [
+        "| policy | score on unseen episodes | numbers | leaves | episodes of training | steps | command |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for name, card in sorted(cards().items()):
-        print(
-            f"| `zoo:{name}` | {card.score:.2f} ± {card.std:.2f} ({card.episodes:,}) | {card.size} | {card.leaves} "
-            f"| {card.trained_episodes:,} | {card.trained_steps:,} | `{card.command}` |"
-        )
+        score = f"{spread(card.score, card.std)} ({card.episodes:,})"
+        cost = f"{card.trained_episodes:,} | {card.trained_steps:,}"
+        lines.append(f"| `zoo:{name}` | {score} | {card.size} | {card.leaves} | {cost} | `{card.command}` |")
     for name in sorted(cards()):
         policy = load(f"zoo:{name}")
-        print(f"\n`zoo:{name}`\n\n```\n{draw_tree(policy.tree, policy.task, 110)}\n```")
+        lines += ["", f"`zoo:{name}`", "", "```", draw_tree(policy.tree, policy.task, 110), "```"]
+    return "\n".join(lines)
 
 
 def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("add", "table"))
-    parser.add_argument("runs", type=Path, nargs="?", default=Path("runs/laws"))
+    parser.add_argument("runs", type=Path, nargs="?", default=Path("runs/goals/laws"))
     parser.add_argument("--episodes", type=int, default=1000)
     options = parser.parse_args()
     if options.what == "add":
         add(options.runs, options.episodes)
-    else:
-        table()
+    table()
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def test_a_line_of_the_history(tmp_path):
     first = json.loads(lines[0])
     assert set(first) == {
         "generation", "best", "mean", "median", "invalid", "collaborative", "individual", "validation", "champion",
-        "seconds", "broke", "instruments",
+        "seconds", "broke", "silent", "instruments",
     }  # fmt: skip
     assert first["collaborative"] == {"episodes": 2, "steps": 20}
     assert first["individual"]["episodes"] == 20 - first["invalid"]
