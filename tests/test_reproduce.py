@@ -19,7 +19,7 @@ from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play, read_unseen
 from sirl.experiments.reproduce import cells, read_scales
 from sirl.experiments.results import is_finished, read_all
-from sirl.experiments.supplement import COEFFICIENTS
+from sirl.experiments.supplement import COEFFICIENTS, read_supplement
 from sirl.experiments.work import Place, failures, fill, progress
 from sirl.experiments.writing import spliced, table_files
 from sirl.presets import preset_settings
@@ -218,10 +218,9 @@ def test_a_damaged_result_is_named(copy):
 def test_cost_is_told_first(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: ["the run in x: nothing"])
     assert cli.main([*COMMAND, "--tasks", "Reacher-v4", "--runs", "3", "--out", str(tmp_path)]) == 1
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     assert "9 runs in 3 cells at scale 0.01 of the paper's size" in out
     assert "to do: 9 runs, up to 1,170 episodes" in out
-    assert "has no finished run yet" in err
     full = remaining(Plan(tmp_path, 1.0, cells(["Swimmer-v4"], ["sirl-lb"]), range(10), 100))
     assert (full.episodes, full.steps) == (3_300_000, 3.3e9)
     assert full.hours == pytest.approx(3.3e9 / 13_300 / 3600)
@@ -256,7 +255,7 @@ def test_progress_is_read_from_the_directories(done):
         (["--tasks", "Hoper-v4"], "there is no task 'Hoper-v4' to reproduce; did you mean 'Hopper-v4'?"),
         (["--methods", "dqn"], "there is no method 'dqn' to reproduce; choose from"),
         (["--scale", "2"], "scale = 2 is not allowed: give a number above 0"),
-        (["--runs", "none"], "runs = 'none' is not allowed: give a number such as 10, or a part such as 5-9."),
+        (["--runs", "none"], "runs = 'none' is not allowed: give a number such as 10, a part such as 5-9, or 0"),
         (["--runs", "9-5"], "runs = '9-5' is not allowed"),
         (["--episodes", "0"], "episodes = 0 is not allowed"),
         (["--workers", "0"], "workers = 0 is not allowed"),
@@ -311,6 +310,26 @@ def test_complexity_counts_the_splits_that_are_visited():
             node = tree.children[node, 0 if tree.weights[node] @ observation < tree.thresholds[node] else 1]
     assert play(policy, 1).macs == [total]
     assert decision_costs(tree, policy.task).max() <= 9 * tree.depth
+
+
+def test_printed_trees_need_no_run_and_each_task_is_taken_from_its_largest_scale(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sirl.experiments.supplement._COARSE", 2)
+    asked = ["reproduce", "--runs", "0", "--workers", "1", "--out", str(tmp_path), "--tasks"]
+    assert cli.main([*asked, "Reacher-v4,InvertedPendulum-v4", "--scale", "0.1", "--episodes", "2"]) == 0
+    assert cli.main([*asked, "Reacher-v4", "--scale", "0.5", "--episodes", "3"]) == 0
+    assert "There are no runs yet." in capsys.readouterr().out
+    assert [(row["task"], row["episodes"]) for row in read_supplement(tmp_path, "printed")] == [
+        ("InvertedPendulum-v4", "2"),
+        ("Reacher-v4", "3"),
+    ]
+    assert {row["task"] for row in read_supplement(tmp_path, "coefficients")} == {"InvertedPendulum-v4"}
+    assert "Swimmer" not in (tmp_path / "report.md").read_text()
+    file = tmp_path / "scale-0.5" / "supplement" / "Reacher-v4-printed.csv"
+    before = file.read_bytes()
+    assert cli.main([*asked, "Reacher-v4", "--scale", "0.5", "--episodes", "2"]) == 0
+    assert file.read_bytes() == before, "fewer episodes replace nothing"
+    assert cli.main([*asked, "Reacher-v4", "--scale", "0.5", "--episodes", "4"]) == 0
+    assert read_supplement(tmp_path, "printed")[1]["episodes"] == "4"
 
 
 def test_coefficients_of_the_printed_trees():

@@ -24,7 +24,7 @@ def add_options(parser: Any, runs: int) -> None:
         "--runs",
         default=str(runs),
         metavar="N",
-        help=f"independent runs a cell, or a part of them such as 5-9 [{runs}]",
+        help=f"independent runs a cell, or a part of them such as 5-9; 0 trains nothing [{runs}]",
     )
     parser.add_argument(
         "--scale",
@@ -80,6 +80,8 @@ def announce(plan: Plan, workers: int) -> None:
     cost = remaining(plan)
     total = len(plan.cells) * len(plan.runs)
     print(f"{count(total, 'run')} in {count(len(plan.cells), 'cell')} at {shown_scale(plan.scale)} → {plan.root}")
+    if not total:
+        return
     if not cost.runs:
         print("all of them are finished", flush=True)
         return

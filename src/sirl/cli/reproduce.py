@@ -37,9 +37,10 @@ def run(options: Namespace) -> int:
     """Train what is missing, then report."""
     from sirl.config import checked
     from sirl.experiments.cells import Plan, checked_scale, parse_runs
-    from sirl.experiments.pages import draw_reproduction, reproduction, supplement, write_figures, write_tables
+    from sirl.experiments.pages import draw_reproduction, reproduction, write_figures, write_tables
     from sirl.experiments.paper import ORDER, TASKS
     from sirl.experiments.reproduce import cells
+    from sirl.experiments.supplement import fill_supplement
     from sirl.figures.drawing import style
     from sirl.options import Episodes
 
@@ -50,7 +51,7 @@ def run(options: Namespace) -> int:
         failures = fill_cells(plan, options)
         if not options.report:
             print("then the paper's printed trees: what they score, and how that hangs on coefficients", flush=True)
-            supplement(plan, options.workers)
+            fill_supplement(plan, options.workers)
         report = reproduction(plan.out, episodes)
         pages = write_tables(plan.out, report, options.page, "reproduce")
         write_figures(plan.out, draw_reproduction(plan.out))

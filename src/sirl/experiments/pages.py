@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from sirl.errors import SirlError
 from sirl.experiments import reproduce
-from sirl.experiments.cells import FULL, Plan, scales_in, shown_scale
-from sirl.experiments.paper import TASKS, published_row
+from sirl.experiments.cells import Plan, shown_scale
+from sirl.experiments.paper import published_row
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import (
     HOW,
@@ -24,15 +24,12 @@ from sirl.experiments.report import (
 )
 from sirl.experiments.results import Filled, read_all
 from sirl.experiments.statistics import SIGNIFICANT
-from sirl.experiments.supplement import coefficient_rows, printed_rows, printed_table
+from sirl.experiments.supplement import printed_table, read_supplement
 from sirl.experiments.sweep import Study
 from sirl.experiments.tables import Table, number, probability, read_rows
 from sirl.experiments.writing import page, put, relative, save_figures, table_files, write_files
 from sirl.figures.drawing import Drawing
 from sirl.figures.plots import draw_boxes, draw_budgets, draw_coefficients, draw_curves
-
-_FINE, _COARSE = 41, 9
-"""Values of a coefficient, at the paper's size and at any smaller one."""
 
 
 class Report(NamedTuple):
@@ -45,30 +42,11 @@ class Report(NamedTuple):
     """Captions by name."""
 
 
-def supplement(plan: Plan, workers: int | None) -> None:
-    """Play the printed trees of the plan's tasks and vary their coefficients, where that is not done already."""
-    tasks = list(dict.fromkeys(cell.task for cell in plan.cells))
-    _extend(plan, tasks, "printed", lambda missing: printed_rows(missing, plan.episodes, workers))
-    points = _FINE if plan.scale == FULL else _COARSE
-    episodes = max(3, round(plan.episodes * plan.scale))
-    _extend(plan, tasks, "coefficients", lambda missing: coefficient_rows(missing, points, episodes, workers))
-
-
-def _extend(plan: Plan, tasks: list[str], name: str, compute: Callable[[list[str]], Rows]) -> None:
-    """Add to a saved table what it lacks of some tasks."""
-    directory = plan.root / "supplement"
-    file = directory / f"{name}.csv"
-    before = read_rows(file) if file.exists() else []
-    found = compute([task for task in tasks if task not in {row["task"] for row in before}])
-    rows = sorted([*before, *found.as_saved()], key=lambda row: TASKS.index(row["task"]))
-    if len(rows) > len(before):
-        write_files(directory, table_files([], [found._replace(rows=[list(row.values()) for row in rows])]))
-
-
 def reproduction(out: Path, episodes: int) -> Report:
     """The paper's experiments as far as a directory has them, at every scale that is there."""
     filled = reproduce.read_scales(out, episodes)
-    if not filled:
+    printed = read_supplement(out, "printed")
+    if not filled and not printed:
         raise SirlError(
             f"{out} has no finished run yet whose champions have played {episodes} unseen episodes: start some with "
             f"`sirl reproduce --out {out}`, or give the --episodes that they have."
@@ -82,10 +60,9 @@ def reproduction(out: Path, episodes: int) -> Report:
             f"boxes-{scale:g}": f"Scores of the champions of all runs on unseen episodes, at {at}.",
             f"budgets-{scale:g}": f"Episodes of training, at {at}.",
         }
-    printed = _supplement_rows(out, "printed")
-    if _supplement_rows(out, "coefficients"):
+    if read_supplement(out, "coefficients"):
         figures["coefficients"] = "Return of the printed trees as one coefficient varies; dashed: the printed value."
-    tables = [*reproduce.tables(filled), *([printed_table(printed)] if printed else [])]
+    tables = [*(reproduce.tables(filled) if filled else []), *([printed_table(printed)] if printed else [])]
     return Report(scale_sentence(filled), tables, [runs_rows(filled), curves_rows(filled)], figures)
 
 
@@ -107,15 +84,9 @@ def draw_reproduction(out: Path) -> dict[str, Drawing]:
             f"boxes-{scale}": draw_boxes(own, at, {key: row.mean for key, row in paper.items()}),
             f"budgets-{scale}": draw_budgets(own, {key: row.episodes or 0 for key, row in paper.items()}, at),
         }
-    if rows := _supplement_rows(out, "coefficients"):
+    if rows := read_supplement(out, "coefficients"):
         found["coefficients"] = draw_coefficients(rows)
     return found
-
-
-def _supplement_rows(out: Path, name: str) -> list[dict[str, str]]:
-    """Of the largest scale that has them."""
-    files = [out / f"scale-{scale:g}" / "supplement" / f"{name}.csv" for scale in scales_in(out)]
-    return next((read_rows(file) for file in files if file.exists()), [])
 
 
 def study_report(study: Study, plan: Plan) -> Report:

@@ -220,4 +220,6 @@ def sizes_table(filled: Sequence[Filled], published: Any = None) -> Table:
 def scale_sentence(filled: Sequence[Filled]) -> str:
     """Which sizes the runs have, to stand above everything."""
     scales = dict.fromkeys(one.scale for one in filled)
-    return f"Runs of {', and of '.join(shown_scale(scale) for scale in scales)}."
+    return (
+        f"Runs of {', and of '.join(shown_scale(scale) for scale in scales)}." if scales else "There are no runs yet."
+    )

@@ -126,11 +126,12 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
             axis.fill_between(value, low, high, color=colour, alpha=0.2, linewidth=0)
             axis.axvline(float(own[0]["printed"]), color="black", linestyle="--", linewidth=1)
             axis.set(
-                title=own[0]["task"], xlabel=f"${name.replace('ω', chr(92) + 'omega')}$", xlim=(value[0], value[-1])
+                title=f"{own[0]['task']}, {own[0]['episodes']} episodes a value",
+                xlabel=f"${name.replace('ω', chr(92) + 'omega')}$",
+                xlim=(value[0], value[-1]),
             )
             axis.set_ylim(min(0, *low), 1.07 * max(high))
         figure.supylabel("return", fontsize=9)
-        figure.suptitle(f"{rows[0]['episodes']} episodes a value", fontsize=10)
         return Drawing(figure)
 
 
