@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sirl.cli.arguments import names
-from sirl.cli.experiment import add_options, fill_cells
+from sirl.cli.experiment import add_options, fill_cells, tell_left
 
 
 def add(commands: Any) -> None:
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     episodes = checked("episodes", options.episodes, Episodes)
     plan = Plan(Path(options.out), checked_scale(options.scale), chosen, parse_runs(options.runs), episodes)
     with style():  # says at once if there is nothing to draw with
-        failures = fill_cells(plan, options)
+        failed = fill_cells(plan, options)
         if not options.report:
             print("then the paper's printed trees: what they score, and how that hangs on coefficients", flush=True)
             fill_supplement(plan, options.workers)
@@ -56,4 +56,4 @@ def run(options: Namespace) -> int:
         pages = write_tables(plan.out, report, options.page, "reproduce")
         write_figures(plan.out, draw_reproduction(plan.out))
     print(f"{report.heading}\nsaved in {plan.out}/tables, {plan.out}/figures and {', '.join(map(str, pages))}")
-    return 1 if failures and not options.report else 0
+    return 1 if tell_left(report, failed) or failed else 0

@@ -22,7 +22,7 @@ from sirl.experiments.report import (
     significance_table,
     sizes_table,
 )
-from sirl.experiments.results import Filled, read_all
+from sirl.experiments.results import Filled, Left, read_all
 from sirl.experiments.statistics import SIGNIFICANT
 from sirl.experiments.supplement import printed_table, read_supplement
 from sirl.experiments.sweep import Study
@@ -40,16 +40,18 @@ class Report(NamedTuple):
     rows: list[Rows]
     figures: dict[str, str]
     """Captions by name."""
+    left: list[Left]
+    """Runs that are in no table."""
 
 
 def reproduction(out: Path, episodes: int) -> Report:
     """The paper's experiments as far as a directory has them, at every scale that is there."""
-    filled = reproduce.read_scales(out, episodes)
+    filled, left = reproduce.read_scales(out, episodes)
     printed = read_supplement(out, "printed")
     if not filled and not printed:
         raise SirlError(
             f"{out} has no finished run yet whose champions have played {episodes} unseen episodes: start some with "
-            f"`sirl reproduce --out {out}`, or give the --episodes that they have."
+            f"`sirl reproduce --out {out}`, or give the --episodes that they have.{_first(left)}"
         )
     figures: dict[str, str] = {}
     for scale in dict.fromkeys(sorted((one.scale for one in filled), reverse=True)):
@@ -63,7 +65,11 @@ def reproduction(out: Path, episodes: int) -> Report:
     if read_supplement(out, "coefficients"):
         figures["coefficients"] = "Return of the printed trees as one coefficient varies; dashed: the printed value."
     tables = [*(reproduce.tables(filled) if filled else []), *([printed_table(printed)] if printed else [])]
-    return Report(scale_sentence(filled), tables, [runs_rows(filled), curves_rows(filled)], figures)
+    return Report(scale_sentence(filled), tables, [runs_rows(filled), curves_rows(filled)], figures, left)
+
+
+def _first(left: Sequence[Left]) -> str:
+    return f" The first of {len(left)} that are there: {left[0]}" if left else ""
 
 
 def draw_reproduction(out: Path) -> dict[str, Drawing]:
@@ -91,18 +97,18 @@ def draw_reproduction(out: Path) -> dict[str, Drawing]:
 
 def study_report(study: Study, plan: Plan) -> Report:
     """What a study has found."""
-    filled: Sequence[Filled] = read_all(plan)
+    filled, left = read_all(plan)
     if not filled:
         raise SirlError(
             f"{plan.root} has no finished run of this study with {plan.episodes} unseen episodes yet: train some, or "
-            "give the --scale and --episodes that they have."
+            f"give the --scale and --episodes that they have.{_first(left)}"
         )
     at = shown_scale(plan.scale)
     figures = {"boxes": f"{study.title}: scores of the champions of all runs, at {at}."}
     figures["curves"] = f"{study.title}: by generation, mean, and 95 % interval from three runs on, at {at}."
     tables = [scores_table(filled), significance_table(filled), sizes_table(filled)]
     heading = f"## {study.title}\n\n{study.question} {scale_sentence(filled)}\n\n{_answer(filled)}"
-    return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures)
+    return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures, left)
 
 
 def _answer(filled: Sequence[Filled]) -> str:
@@ -135,11 +141,17 @@ def draw_study(out: Path, scale: float) -> dict[str, Drawing]:
 def write_tables(out: Path, report: Report, show_in: Path | None, mark: str) -> list[Path]:
     """Write the tables and the page of an experiment; also into a page of docs. Which pages were written."""
     write_files(out / "tables", table_files(report.tables, report.rows))
-    write_files(out, {"report.md": page_text(report, "figures")})
+    write_files(out, {"report.md": f"{page_text(report, 'figures')}{_left_out(out, report.left)}"})
     if show_in is None:
         return [out / "report.md"]
     put(page_text(report, relative(out / "figures", show_in)), show_in, mark)
     return [out / "report.md", show_in]
+
+
+def _left_out(out: Path, left: Sequence[Left]) -> str:
+    """The runs that are in no table, with the reason of each; empty if there are none."""
+    lines = [f"- `{one.directory.relative_to(out)}`: {one.why}\n" for one in left]
+    return "".join(["\n### Runs that are in no table\n\n", *lines]) if lines else ""
 
 
 def page_text(report: Report, figures_at: str) -> str:

@@ -54,7 +54,7 @@ def _champion_row(one: Filled, index: int, crowning: str) -> list[Any]:
     result = one.results[index]
     played = result.played(crowning)
     returns = np.array(played.returns)
-    policy = result.champion(crowning)
+    policy = result.champions[crowning]
     return [
         one.cell.task,
         float(one.scale),
@@ -117,7 +117,7 @@ def scores_table(filled: Sequence[Filled], goals: dict[tuple[str, str], str] | N
         for crowning in CROWNINGS:
             found = summarize(one.scores(crowning), generator)
             row = [
-                *(one.cell.task, one.cell.label, f"{one.scale:g}", str(found.n), _SHORT[crowning], number(found.best)),
+                *(one.cell.task, one.name, f"{one.scale:g}", str(found.n), _SHORT[crowning], number(found.best)),
                 *(number(found.median), spread(found.mean, found.std), interval(found.interval)),
                 f"{number(found.iqm)} ({interval(found.iqm_interval)})",
             ]
@@ -191,7 +191,7 @@ def sizes_table(filled: Sequence[Filled], published: Any = None) -> Table:
             sizes = np.median([result.size(crowning) for result in one.results], axis=0)
             macs = [float(np.mean(result.played(crowning).macs)) for result in one.results]
             best = one.best(crowning).unseen.of(crowning)
-            row = [one.cell.task, one.cell.label, f"{one.scale:g}", _SHORT[crowning]]
+            row = [one.cell.task, one.name, f"{one.scale:g}", _SHORT[crowning]]
             row += [*(number(float(value), 1) for value in sizes), power(float(np.median(macs)))]
             for played in (best.whole, best.pruned):
                 returns = np.array(played.returns)

@@ -21,7 +21,7 @@ from sirl.experiments.paper import (
 )
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import by_task, compare_cells, scores_table, significance_table, sizes_table
-from sirl.experiments.results import Filled, read_all
+from sirl.experiments.results import Filled, Reading, read_all
 from sirl.experiments.statistics import SIGNIFICANT, star_mark, welch
 from sirl.experiments.tables import Table, number, power, probability, spread
 
@@ -52,11 +52,13 @@ def cells(tasks: Sequence[str] = TASKS, methods: Sequence[str] = ORDER, envpool:
     ]
 
 
-def read_scales(out: Path, episodes: int = EPISODES) -> list[Filled]:
+def read_scales(out: Path, episodes: int = EPISODES) -> Reading:
     """All that a directory holds, task by task, the largest scale first."""
     every = cells(TASKS, (*ORDER, *OURS))
-    filled = [one for scale in scales_in(out) for one in read_all(Plan(out, scale, every, range(0), episodes))]
-    return sorted(filled, key=lambda one: TASKS.index(one.cell.task))  # stable: scales and methods keep their order
+    found = [read_all(Plan(out, scale, every, range(0), episodes)) for scale in scales_in(out)]
+    filled = [one for reading in found for one in reading.filled]
+    filled.sort(key=lambda one: TASKS.index(one.cell.task))  # stable: scales and methods keep their order
+    return Reading(filled, [one for reading in found for one in reading.left])
 
 
 def tables(filled: Sequence[Filled]) -> list[Table]:
