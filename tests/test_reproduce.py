@@ -18,12 +18,14 @@ from sirl.experiments.pages import page_text, reproduction
 from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play, read_unseen
 from sirl.experiments.reproduce import cells, read_scales
-from sirl.experiments.results import is_finished, read_all
+from sirl.experiments.results import failure, is_sound, read_all
 from sirl.experiments.supplement import COEFFICIENTS, read_supplement
-from sirl.experiments.work import Place, failures, fill, progress
+from sirl.experiments.work import Place, fill, progress
 from sirl.experiments.writing import spliced, table_files
 from sirl.presets import preset_settings
 from sirl.reading.complexity import decision_costs
+from sirl.runs.campaign import Failed, Job
+from sirl.runs.directory import RunDirectory
 
 EPISODES = 3
 COMMAND = ["reproduce", "--scale", "0.01", "--episodes", str(EPISODES), "--workers", "1"]
@@ -104,7 +106,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(copy):
     for name in ("unseen.json", "history.jsonl", "champion.json", "champion-training.json"):
         (path / name).unlink()
     (path / "checkpoints" / "00000002.ckpt").unlink()
-    assert not is_finished(plan(copy), cells(["Reacher-v4"], ["eldt"])[0], 1)
+    assert not is_sound(plan(copy), cells(["Reacher-v4"], ["eldt"])[0], 1)
     assert fill(plan(copy), Place(1), lambda _: None) == []
     assert {name: (path / name).read_bytes() for name in before} == before
 
@@ -114,8 +116,8 @@ def test_two_machines_share_the_work_by_taking_different_runs(done, tmp_path):
     for out, runs in ((here, "0-0"), (there, "1-1")):
         assert fill(plan(out, runs, ["Reacher-v4"]), Place(1), lambda _: None) == []
     merged = Path(shutil.copytree(there, here, dirs_exist_ok=True))
-    together = read_all(plan(merged, "2", ["Reacher-v4"]))
-    one_machine = read_all(plan(done, "2", ["Reacher-v4"]))
+    together = read_all(plan(merged, "2", ["Reacher-v4"])).filled
+    one_machine = read_all(plan(done, "2", ["Reacher-v4"])).filled
     assert [one.scores("training").tolist() for one in together] == [
         one.scores("training").tolist() for one in one_machine
     ]
@@ -144,7 +146,7 @@ def test_pipes_among_the_runs_are_not_waited_for(tmp_path):
     for name in ("history.jsonl", "failed.txt"):
         os.mkfifo(lost / name)
     assert progress(plan(tmp_path)).failed == 1
-    assert failures(plan(tmp_path)) == [f"{lost}: why can't be read (it is no plain file)"]
+    assert failure(lost) == "why can't be read (it is no plain file)"
 
 
 def test_other_scales_and_versions_are_not_mixed(copy):
@@ -209,14 +211,92 @@ def test_a_run_that_failed_is_named_in_a_report_too(copy, capsys):
     assert "eldt/1: the pole broke" in capsys.readouterr().err
 
 
-def test_a_damaged_result_is_named(copy):
-    (copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1" / "unseen.json").write_text("{")
-    with pytest.raises(SirlError, match=r"unseen.json can't be read .* remove it"):
-        read_scales(copy, EPISODES)
+DAMAGE = {
+    "unseen.json": (b"{", "unseen.json can't be read"),
+    "champion.json": (b"{", "champion.json"),
+    "config.toml": (b"=", "config.toml is damaged"),
+    "history.jsonl": (b"{", "history.jsonl is damaged"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_run_is_named_and_the_others_are_reported(copy, capsys, name):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    content, reason = DAMAGE[name]
+    (run / name).write_bytes(content)
+    assert not is_sound(plan(copy), cells(["Reacher-v4"], ["eldt"])[0], 1)
+    found = reproduction(copy, EPISODES)
+    assert [(one.directory, one.damaged) for one in found.left] == [(run, True)]
+    assert reason in found.left[0].why
+    if name == "champion.json":
+        assert cli.main([*SMALL, "--out", str(copy), "--report"]) == 1
+        assert "sirl: left out: " in capsys.readouterr().err
+        assert "- `scale-0.01/Reacher-v4/eldt/1`: " in (copy / "report.md").read_text()
+
+
+def test_runs_that_are_in_no_table_are_named_at_every_scale(copy, capsys):
+    lost = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    (lost / "config.toml").unlink()
+    shorter = copy / "scale-0.01" / "Reacher-v4" / "sirl-lb" / "0"
+    (shorter / "unseen.json").write_text((shorter / "unseen.json").read_text().replace(':3,"tr', ':2,"tr'))
+    begun = copy / "scale-0.5" / "Reacher-v4" / "eldt" / "4"
+    begun.mkdir(parents=True)
+    (copy / "scale-0.01" / "Reacher-v4" / "eldt" / "0" / "failed.txt").write_text("of an earlier try")
+    found = {one.directory: one for one in reproduction(copy, EPISODES).left}
+    assert set(found) == {lost, shorter, begun}
+    assert "no config.toml" in found[lost].why
+    assert found[lost].damaged
+    assert "have played 2 unseen episodes, and the others 3" in found[shorter].why
+    assert found[begun].why == "it has not begun."
+
+
+def test_what_has_been_played_is_not_lost_to_fewer_episodes(copy, capsys):
+    before = files(copy / "scale-0.01")
+    fewer = [text if text != str(EPISODES) else "2" for text in SMALL]
+    assert cli.main([*fewer, "--runs", "2", "--out", str(copy)]) == 1
+    assert "is less than the 3 unseen episodes" in capsys.readouterr().err
+    assert files(copy / "scale-0.01") == before
+
+
+def test_a_note_of_an_earlier_failure_does_not_outlive_it(copy):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    (run / "failed.txt").write_text("of an earlier try")
+    assert progress(plan(copy)).failed == 0
+    assert fill(plan(copy), Place(1), lambda _: None) == []
+    assert not (run / "failed.txt").exists()
+
+
+def test_a_run_that_another_process_is_at_has_not_failed(copy):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    (run / "history.jsonl").unlink()
+    other = RunDirectory(run)
+    other.lock()
+    (found,) = fill(plan(copy), Place(1), lambda _: None)
+    other.unlock()
+    assert found.in_use
+    assert not (run / "failed.txt").exists()
+
+
+def test_runs_of_other_settings_or_simulators_are_not_pooled(copy):
+    config = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1" / "config.toml"
+    whole = config.read_text()
+    for old, new, reason in (
+        ("discount = 0.9", "discount = 0.5", r"eldt/1 was trained with discount = 0.5 and \S+eldt/0 with 0.9"),
+        ('simulator = "mujoco"', 'simulator = "envpool"', "simulator = envpool .* can't be pooled"),
+    ):
+        assert old in whole
+        config.write_text(whole.replace(old, new, 1))
+        with pytest.raises(SirlError, match=reason):
+            read_scales(copy, EPISODES)
+    config.write_text(whole.replace("instruments_every = 25", "instruments_every = 0"))
+    assert read_scales(copy, EPISODES).left == []
+    for path in copy.glob("scale-0.01/Reacher-v4/eldt/*/config.toml"):
+        path.write_text(path.read_text().replace('simulator = "mujoco"', 'simulator = "envpool"', 1))
+    assert "eldt (EnvPool)" in page_text(reproduction(copy, EPISODES), "figures")
 
 
 def test_cost_is_told_first(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: ["the run in x: nothing"])
+    monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: [Failed(Job("x", 0, "x", {}), "nothing")])
     assert cli.main([*COMMAND, "--tasks", "Reacher-v4", "--runs", "3", "--out", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "9 runs in 3 cells at scale 0.01 of the paper's size" in out
