@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from sirl.arrays import Floats
 from sirl.errors import SirlError, printable
 from sirl.experiments.cells import SCALED, Cell, Plan, shown_scale
+from sirl.experiments.paper import OURS
 from sirl.experiments.played import CROWNINGS, Played, Unseen, champion, read_unseen
 from sirl.files import read_plain
 from sirl.model.policy import Policy
@@ -53,6 +54,11 @@ class Result(NamedTuple):
         """Of training: the paper's budget."""
         return sum(record.episodes for record in self.history)
 
+    @property
+    def validation_episodes(self) -> int:
+        """Played to crown the validated champion, beyond the budget."""
+        return sum(record.validation.episodes for record in self.history)
+
 
 class Left(NamedTuple):
     """A run that is in no table, and why."""
@@ -85,6 +91,16 @@ class Filled(NamedTuple):
         """Of its way to train, and where that was on EnvPool."""
         return f"{self.cell.label} (EnvPool)" if on_envpool(self.results[0].config) else self.cell.label
 
+    @property
+    def crownings(self) -> Sequence[str]:
+        """The ways in which its champions are crowned; our own methods know no training scores."""
+        return ("validation",) if self.cell.method in OURS else CROWNINGS
+
+    def episodes(self, crowning: str) -> float:
+        """What a run takes to have this champion, on average: the budget, and validation where that crowns."""
+        more = [result.validation_episodes if crowning == "validation" else 0 for result in self.results]
+        return float(np.mean([result.episodes for result in self.results]) + np.mean(more))
+
     def scores(self, crowning: str) -> Floats:
         """Mean return of each run's champion, (n_runs,)."""
         return np.array([np.mean(result.played(crowning).returns) for result in self.results])
@@ -92,6 +108,15 @@ class Filled(NamedTuple):
     def best(self, crowning: str) -> Result:
         """The run whose champion scores best; the paper's table has this one."""
         return self.results[int(self.scores(crowning).argmax())]
+
+
+def largest(filled: Sequence[Filled]) -> list[Filled]:
+    """Of each task and way to train the largest scale that is there."""
+    best: dict[tuple[str, str], float] = {}
+    for one in filled:
+        key = (one.cell.task, one.cell.label)
+        best[key] = max(one.scale, best.get(key, 0.0))
+    return [one for one in filled if one.scale == best[one.cell.task, one.cell.label]]
 
 
 def is_sound(plan: Plan, cell: Cell, run: int) -> bool:

@@ -20,6 +20,8 @@ from sirl.arrays import Floats
 RESAMPLES = 2000
 """Bootstrap samples: the ends of a 95 % interval then have some 50 samples beyond them."""
 SIGNIFICANT = 0.05
+ENOUGH = 3
+"""Runs below which their best is marked with no star."""
 _SAME = 1e-9
 """Scores that differ by less, relative to their size, differ by rounding."""
 _STARS = ((1e-4, "****"), (1e-3, "***"), (1e-2, "**"), (SIGNIFICANT, "*"))

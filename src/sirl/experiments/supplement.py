@@ -21,7 +21,7 @@ from sirl.experiments.cells import FULL, Plan, scales_in
 from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play
 from sirl.experiments.report import Rows
-from sirl.experiments.statistics import welch_of_moments
+from sirl.experiments.statistics import moments, welch_of_moments
 from sirl.experiments.tables import Table, number, power, probability, read_rows, spread
 from sirl.experiments.writing import table_files, write_files
 from sirl.model.policy import Policy, load
@@ -121,17 +121,8 @@ def coefficient_rows(task: str, points: int, episodes: int, workers: int | None 
 def _coefficient_row(episodes: int, context: None, item: tuple[Coefficient, float]) -> list[object]:  # noqa: ARG001
     coefficient, ratio = item
     policy = load(f"paper:{coefficient.tree}")
-    returns = np.array(play(coefficient.changed(policy, ratio), episodes).returns)
-    printed = coefficient.printed(policy)
-    return [
-        coefficient.name,
-        policy.task.env,
-        printed,
-        ratio,
-        episodes,
-        float(returns.mean()),
-        float(returns.std(ddof=1)),
-    ]
+    mean, std = moments(play(coefficient.changed(policy, ratio), episodes).returns)
+    return [coefficient.name, policy.task.env, coefficient.printed(policy), ratio, episodes, mean, std or 0.0]
 
 
 def printed_rows(task: str, episodes: int, workers: int | None = None) -> Rows:
@@ -144,8 +135,8 @@ def printed_rows(task: str, episodes: int, workers: int | None = None) -> Rows:
 def _printed_row(episodes: int, context: None, name: str) -> list[object]:  # noqa: ARG001
     policy = load(f"paper:{name}")
     played = play(policy, episodes)
-    returns = np.array(played.returns)
-    scores = [float(returns.mean()), float(returns.std(ddof=1)), *(policy.origin.published_score or ())]
+    mean, std = moments(played.returns)
+    scores = [mean, std or 0.0, *(policy.origin.published_score or ())]
     return [name, policy.task.env, episodes, *scores, float(np.mean(played.macs)), policy.tree.n_leaves]
 
 
