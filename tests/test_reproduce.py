@@ -17,9 +17,12 @@ from sirl.experiments.cost import remaining
 from sirl.experiments.pages import page_text, reproduction
 from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play, read_unseen
-from sirl.experiments.reproduce import cells, read_scales
-from sirl.experiments.results import failure, is_sound, read_all
-from sirl.experiments.supplement import COEFFICIENTS, read_supplement
+from sirl.experiments.report import runs_rows, scores_table, sizes_table
+from sirl.experiments.reproduce import cells, comparison_table, read_scales, summary_table
+from sirl.experiments.results import failure, is_sound, largest, read_all
+from sirl.experiments.shown import largest_rows, with_scales
+from sirl.experiments.supplement import COEFFICIENTS, printed_rows, printed_table, read_supplement
+from sirl.experiments.tables import read_rows
 from sirl.experiments.work import Place, fill, progress
 from sirl.experiments.writing import spliced, table_files
 from sirl.presets import preset_settings
@@ -30,8 +33,8 @@ from sirl.runs.directory import RunDirectory
 EPISODES = 3
 COMMAND = ["reproduce", "--scale", "0.01", "--episodes", str(EPISODES), "--workers", "1"]
 SMALL = [*COMMAND, "--tasks", "InvertedPendulum-v4,Reacher-v4"]
-FIGURES = ("curves-0.01", "validated-0.01", "boxes-0.01", "budgets-0.01", "coefficients")
-TABLES = ("comparison", "scores", "tests", "claim", "sizes", "printed")
+FIGURES = ("curves", "validated", "boxes", "budgets", "coefficients")
+TABLES = ("summary", "comparison", "scores", "tests", "claim", "sizes", "printed")
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +81,49 @@ def test_the_page_is_what_the_results_say(done):
     assert (done / "report.md").read_text() == page_text(report, "figures")
     for name, content in table_files(report.tables, report.rows).items():
         assert (done / "tables" / name).read_text() == content
+
+
+def test_the_comparison_has_numbers_for_programs(done):
+    rows = read_rows(done / "tables" / "comparison.csv")
+    assert list(rows[0])[-4:] == ["mean", "std", "training_episodes", "macs"]
+    ours = [row for row in rows if row["from"] != "paper"]
+    assert {row["against ELDT"] for row in ours} == {"", "–"}, "two runs earn no stars"
+    both = {row["method"]: float(row["training_episodes"]) for row in ours if row["task"] == "Reacher-v4"}
+    assert both["ELDT here, validated"] > both["ELDT here"], "validation is counted where it crowns"
+    tex = (done / "tables" / "tests.tex").read_text()
+    assert tex.startswith("% Are the differences real? One-way")
+    assert (
+        "over unseen episodes of the best agent of all runs, of which the paper has 100 and ours 3;"
+        in (done / "report.md").read_text()
+    )
+
+
+def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
+    filled = read_scales(done, EPISODES).filled
+    small = [one._replace(scale=0.001) for one in filled]
+    assert largest([*small, *filled]) == filled
+    assert scores_table(filled).rows[-2:] == scores_table(filled[-1:]).rows, "no cell's interval depends on another"
+    laws = [one._replace(cell=one.cell._replace(method="laws", label="laws")) for one in filled[:1]]
+    assert [row[1] for row in comparison_table(laws).rows if row[-1] != "paper"] == ["LAWS here, validated"]
+    assert len(scores_table(laws).rows) == len(sizes_table(laws).rows) == len(runs_rows(laws).rows) / 2 == 1
+    rows = summary_table(filled).rows
+    assert ["Hopper-v4", "ELDT", "939.55 ± 196.52", "–", "–", "–", "–", "not run"] in rows
+    assert len(rows) == 6 * 3
+
+    cells = (("A", "x", "1"), ("A", "x", "0.1"), ("A", "y", "0.1"))
+    rows = [{"task": task, "label": label, "scale": scale} for task, label, scale in cells]
+    rows = [
+        {"task": t, "label": la, "scale": s} for t, la, s in (("A", "x", "1"), ("A", "x", "0.1"), ("A", "y", "0.1"))
+    ]
+    rows += [{"task": "B", "label": "x", "scale": "0.1"}]
+    shown = with_scales(largest_rows(rows))
+    assert [(row["task"], row["label"]) for row in shown] == [("A", "x"), ("A", "y at 0.1"), ("B, scale 0.1", "x")]
+
+
+def test_one_episode_has_no_deviation_and_no_warning(recwarn):
+    table = printed_table(printed_rows("InvertedPendulum-v4", 1, 1).as_saved())
+    assert table.rows[0][:5] == ["`paper:InvertedPendulum`", "1", "1,000.00 ± 0.00", "1,000.00 ± 0.00", "–"]
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
 
 
 def test_both_champions_are_tested_and_all_returns_kept(done):
@@ -275,6 +321,21 @@ def test_a_run_that_another_process_is_at_has_not_failed(copy):
     other.unlock()
     assert found.in_use
     assert not (run / "failed.txt").exists()
+
+
+def test_a_run_that_raises_is_noted_and_the_rest_goes_on(tmp_path, monkeypatch, capsys):
+    def broken(job):
+        Path(job.out).mkdir(parents=True)
+        raise ZeroDivisionError("no gear")
+
+    monkeypatch.setattr("sirl.experiments.work.open_run", broken)
+    failed = fill(plan(tmp_path, "1", ["Reacher-v4"]), Place(1), lambda _: None)
+    assert len(failed) == 3
+    assert all("it raised ZeroDivisionError: no gear" in one.reason for one in failed)
+    assert failure(Path(failed[0].job.out)).startswith("it raised ZeroDivisionError: no gear")
+    monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: [])
+    cli.main([*COMMAND, "--tasks", "Reacher-v4", "--methods", "laws", "--runs", "1", "--out", str(tmp_path)])
+    assert "to do: 1 run, not counting laws, which can't be told beforehand; then" in capsys.readouterr().out
 
 
 def test_runs_of_other_settings_or_simulators_are_not_pooled(copy):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from sirl.errors import SirlError
 from sirl.experiments import reproduce
-from sirl.experiments.cells import Plan, shown_scale
-from sirl.experiments.paper import published_row
+from sirl.experiments.cells import FULL, Plan, shown_scale
+from sirl.experiments.paper import ORDER, published_row
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import (
     HOW,
@@ -23,6 +23,7 @@ from sirl.experiments.report import (
     sizes_table,
 )
 from sirl.experiments.results import Filled, Left, read_all
+from sirl.experiments.shown import largest_rows, with_scales
 from sirl.experiments.statistics import SIGNIFICANT
 from sirl.experiments.supplement import printed_table, read_supplement
 from sirl.experiments.sweep import Study
@@ -30,6 +31,13 @@ from sirl.experiments.tables import Table, number, probability, read_rows
 from sirl.experiments.writing import page, put, relative, save_figures, table_files, write_files
 from sirl.figures.drawing import Drawing
 from sirl.figures.plots import draw_boxes, draw_budgets, draw_coefficients, draw_curves
+
+_FIGURES = {
+    "curves": "Best training score so far, mean, and 95 % interval from three runs on.",
+    "validated": "The champion's score on fresh episodes, in the same way.",
+    "boxes": "Scores of the champions of all runs on unseen episodes; boxes from three runs on.",
+    "budgets": "Episodes of training at the largest scale that was run, validation left out.",
+}
 
 
 class Report(NamedTuple):
@@ -53,15 +61,7 @@ def reproduction(out: Path, episodes: int) -> Report:
             f"{out} has no finished run yet whose champions have played {episodes} unseen episodes: start some with "
             f"`sirl reproduce --out {out}`, or give the --episodes that they have.{_first(left)}"
         )
-    figures: dict[str, str] = {}
-    for scale in dict.fromkeys(sorted((one.scale for one in filled), reverse=True)):
-        at = shown_scale(scale)
-        figures |= {
-            f"curves-{scale:g}": f"Best training score so far, mean, and 95 % interval from three runs on, at {at}.",
-            f"validated-{scale:g}": f"The champion's score on fresh episodes, in the same way, at {at}.",
-            f"boxes-{scale:g}": f"Scores of the champions of all runs on unseen episodes, at {at}.",
-            f"budgets-{scale:g}": f"Episodes of training, at {at}.",
-        }
+    figures = dict(_FIGURES) if filled else {}
     if read_supplement(out, "coefficients"):
         figures["coefficients"] = "Return of the printed trees as one coefficient varies; dashed: the printed value."
     tables = [*(reproduce.tables(filled) if filled else []), *([printed_table(printed)] if printed else [])]
@@ -73,26 +73,36 @@ def _first(left: Sequence[Left]) -> str:
 
 
 def draw_reproduction(out: Path) -> dict[str, Drawing]:
-    """Every figure of the reproduction, from the saved tables."""
-    runs, curves = (read_rows(out / "tables" / f"{name}.csv") for name in ("runs", "curves"))
+    """Every figure of the reproduction, from the saved tables; of each cell the largest scale."""
+    runs, curves = (largest_rows(read_rows(out / "tables" / f"{name}.csv")) for name in ("runs", "curves"))
     found: dict[str, Drawing] = {}
-    for scale in dict.fromkeys(row["scale"] for row in runs):
-        own, lines = ([row for row in rows if row["scale"] == scale] for rows in (runs, curves))
-        at = shown_scale(float(scale))
-        paper = {
-            (task, label): row
-            for task, label in dict.fromkeys((row["task"], row["label"]) for row in own)
-            if (row := published_row(task, label))
+    if runs:
+        named = with_scales(runs)
+        goals = {
+            (shown["task"], shown["label"]): paper.mean
+            for row, shown in zip(runs, named, strict=True)
+            if (paper := published_row(row["task"], row["label"]))
         }
-        found |= {
-            f"curves-{scale}": draw_curves(lines, ["best"], at),
-            f"validated-{scale}": draw_curves(lines, ["validated"], at),
-            f"boxes-{scale}": draw_boxes(own, at, {key: row.mean for key, row in paper.items()}),
-            f"budgets-{scale}": draw_budgets(own, {key: row.episodes or 0 for key, row in paper.items()}, at),
+        found = {
+            "curves": draw_curves(with_scales(curves), ["best"]),
+            "validated": draw_curves(with_scales(curves), ["validated"]),
+            "boxes": draw_boxes(named, targets=goals),
+            "budgets": _budgets(runs),
         }
     if rows := read_supplement(out, "coefficients"):
         found["coefficients"] = draw_coefficients(rows)
     return found
+
+
+def _budgets(runs: Sequence[dict[str, str]]) -> Drawing:
+    """What runs of the largest scale spent; the paper's numbers beside those of its size."""
+    scale = max(float(row["scale"]) for row in runs)
+    own = [row for row in runs if float(row["scale"]) == scale]
+    tasks = dict.fromkeys(row["task"] for row in own)
+    pairs: list[tuple[str, str]] = [(task, method) for task in tasks for method in ORDER]
+    rows = {pair: published_row(*pair) for pair in pairs if scale == FULL}
+    paper = {pair: row.episodes for pair, row in rows.items() if row and row.episodes}
+    return draw_budgets(own, pairs, paper, shown_scale(scale))
 
 
 def study_report(study: Study, plan: Plan) -> Report:
