@@ -19,8 +19,8 @@ from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play, read_unseen
 from sirl.experiments.report import runs_rows, scores_table, sizes_table
 from sirl.experiments.reproduce import cells, comparison_table, read_scales, summary_table
-from sirl.experiments.results import failure, is_sound, largest, read_all
-from sirl.experiments.shown import largest_rows, with_scales
+from sirl.experiments.results import failure, is_sound, largest, read_all, telling
+from sirl.experiments.shown import largest_rows, telling_rows, with_scales
 from sirl.experiments.supplement import COEFFICIENTS, printed_rows, printed_table, read_supplement
 from sirl.experiments.tables import read_rows
 from sirl.experiments.work import Place, fill, progress
@@ -102,6 +102,10 @@ def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
     filled = read_scales(done, EPISODES).filled
     small = [one._replace(scale=0.001) for one in filled]
     assert largest([*small, *filled]) == filled
+    many = filled[0]._replace(results=filled[0].results * 2)
+    assert telling([many, *filled[1:]]) == [many]
+    assert telling([filled[0]._replace(scale=1.0), *filled[1:]]) == [filled[0]._replace(scale=1.0)]
+    assert telling(filled) == filled
     assert scores_table(filled).rows[-2:] == scores_table(filled[-1:]).rows, "no cell's interval depends on another"
     laws = [one._replace(cell=one.cell._replace(method="laws", label="laws")) for one in filled[:1]]
     assert [row[1] for row in comparison_table(laws).rows if row[-1] != "paper"] == ["LAWS here, validated"]
@@ -117,6 +121,9 @@ def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
     ]
     rows += [{"task": "B", "label": "x", "scale": "0.1"}]
     shown = with_scales(largest_rows(rows))
+    runs = [row | {"run": str(n)} for row in rows for n in range(3 if row["label"] == "y" else 2)]
+    assert telling_rows(rows, runs) == [rows[0], rows[2]]
+    assert telling_rows(rows[1:2], runs) == rows[1:2]
     assert [(row["task"], row["label"]) for row in shown] == [("A", "x"), ("A", "y at 0.1"), ("B, scale 0.1", "x")]
 
 

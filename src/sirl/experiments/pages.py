@@ -22,8 +22,8 @@ from sirl.experiments.report import (
     significance_table,
     sizes_table,
 )
-from sirl.experiments.results import Filled, Left, read_all
-from sirl.experiments.shown import largest_rows, with_scales
+from sirl.experiments.results import Filled, Left, largest, read_all, telling
+from sirl.experiments.shown import largest_rows, telling_rows, with_scales
 from sirl.experiments.statistics import SIGNIFICANT
 from sirl.experiments.supplement import printed_table, read_supplement
 from sirl.experiments.sweep import Study
@@ -65,7 +65,10 @@ def reproduction(out: Path, episodes: int) -> Report:
     if read_supplement(out, "coefficients"):
         figures["coefficients"] = "Return of the printed trees as one coefficient varies; dashed: the printed value."
     tables = [*(reproduce.tables(filled) if filled else []), *([printed_table(printed)] if printed else [])]
-    return Report(scale_sentence(filled), tables, [runs_rows(filled), curves_rows(filled)], figures, left)
+    heading = scale_sentence(filled)
+    if len(telling(largest(filled))) < len(largest(filled)):
+        heading += " One or two runs at a small scale are in the first two tables only."
+    return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures, left)
 
 
 def _first(left: Sequence[Left]) -> str:
@@ -73,8 +76,9 @@ def _first(left: Sequence[Left]) -> str:
 
 
 def draw_reproduction(out: Path) -> dict[str, Drawing]:
-    """Every figure of the reproduction, from the saved tables; of each cell the largest scale."""
-    runs, curves = (largest_rows(read_rows(out / "tables" / f"{name}.csv")) for name in ("runs", "curves"))
+    """Every figure of the reproduction, from the saved tables: of each cell the largest scale, if that tells."""
+    every, lines = (largest_rows(read_rows(out / "tables" / f"{name}.csv")) for name in ("runs", "curves"))
+    runs, curves = (telling_rows(rows, every) for rows in (every, lines))
     found: dict[str, Drawing] = {}
     if runs:
         named = with_scales(runs)

@@ -21,7 +21,7 @@ from sirl.experiments.paper import (
 )
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import by_task, compare_cells, scores_table, significance_table, sizes_table
-from sirl.experiments.results import Filled, Reading, largest, read_all
+from sirl.experiments.results import Filled, Reading, largest, read_all, telling
 from sirl.experiments.statistics import ENOUGH, SIGNIFICANT, moments, star_mark, welch
 from sirl.experiments.tables import Table, number, power, probability, spread
 
@@ -64,6 +64,7 @@ def read_scales(out: Path, episodes: int = EPISODES) -> Reading:
 def tables(filled: Sequence[Filled]) -> list[Table]:
     """Every table of the reproduction, of the largest scale of each cell."""
     filled = largest(filled)
+    told = telling(filled)
     goals = {
         (one.cell.task, one.cell.label): spread(row.mean, row.std)
         for one in filled
@@ -72,10 +73,10 @@ def tables(filled: Sequence[Filled]) -> list[Table]:
     return [
         summary_table(filled),
         comparison_table(filled),
-        scores_table(filled, goals),
-        significance_table(filled, published_tukey),
-        claim_table(filled),
-        sizes_table(filled, _published_macs),
+        scores_table(told, goals),
+        significance_table(told, published_tukey),
+        claim_table(told),
+        sizes_table(told, _published_macs),
     ]
 
 

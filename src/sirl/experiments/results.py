@@ -11,9 +11,10 @@ from msgspec.structs import asdict
 
 from sirl.arrays import Floats
 from sirl.errors import SirlError, printable
-from sirl.experiments.cells import SCALED, Cell, Plan, shown_scale
+from sirl.experiments.cells import FULL, SCALED, Cell, Plan, shown_scale
 from sirl.experiments.paper import OURS
 from sirl.experiments.played import CROWNINGS, Played, Unseen, champion, read_unseen
+from sirl.experiments.statistics import ENOUGH
 from sirl.files import read_plain
 from sirl.model.policy import Policy
 from sirl.reading.complexity import measure
@@ -117,6 +118,11 @@ def largest(filled: Sequence[Filled]) -> list[Filled]:
         key = (one.cell.task, one.cell.label)
         best[key] = max(one.scale, best.get(key, 0.0))
     return [one for one in filled if one.scale == best[one.cell.task, one.cell.label]]
+
+
+def telling(filled: Sequence[Filled]) -> list[Filled]:
+    """Without a run or two at a small scale, which say nothing; all of them if there are no others."""
+    return [one for one in filled if one.scale == FULL or len(one.results) >= ENOUGH] or list(filled)
 
 
 def is_sound(plan: Plan, cell: Cell, run: int) -> bool:

@@ -109,7 +109,7 @@ def do_each(team: Engine[None], work: Callable[[Job], None], jobs: Sequence[Job]
         try:
             reasons = team.map(partial(_attempt, work), left)
         except WorkFailure as failure:  # what the others have done is kept
-            crashed += [Failed(job, f"it {failure.message}") for job in left if job.label == failure.where]
+            crashed += [Failed(job, f"it {failure.message.rstrip('.')}.") for job in left if job.label == failure.where]
             if len(crashed) == len(gone):
                 raise
             continue
