@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import sirl
-from sirl.runs.campaign import Job, read_finished, train_all
+from sirl.engine import make_engine
+from sirl.runs.campaign import Job, do_each, nothing, read_finished, train_all
 
 SMALL = {
     "method": "sirl-lb",
@@ -65,9 +66,35 @@ def test_one_crash_stops_no_other_run_and_is_named(tmp_path):
         os._exit(3)
 
     bad = Job(crash, 0, str(tmp_path / "bad"), SMALL)
-    with pytest.raises(sirl.SirlError, match=r"^the run in \S+/bad ended its worker process 3 times, last with exit"):
+    with pytest.raises(
+        sirl.SirlError, match=r"^the run in \S+/bad: it ended its worker process 3 times, last with exit"
+    ):
         train_all([bad, *jobs(tmp_path)], episodes=2, workers=2)
     assert [len(read_finished(tmp_path / str(seed)).history) for seed in range(3)] == [3, 3, 3]
+
+
+def test_an_exception_of_any_kind_stops_no_other_run_and_is_kept(tmp_path):
+    def broken():
+        raise RecursionError("too deep")
+
+    odd = Job("InvertedPendulum-v4", 7, str(tmp_path / "odd"), SMALL | {"features": 5})
+    bad = Job(broken, 0, str(tmp_path / "bad"), SMALL)
+    with pytest.raises(sirl.SirlError, match=r"the run in \S+/odd: "):
+        train_all([odd, bad, *jobs(tmp_path, 1)], episodes=2, workers=1)
+    assert len(read_finished(tmp_path / "0").history) == 3
+
+
+def test_what_is_no_sentence_of_ours_leaves_its_traceback(tmp_path):
+    def work(job):
+        if job.seed == 0:
+            raise ZeroDivisionError("no gear")
+
+    asked = jobs(tmp_path, 2)
+    Path(asked[0].out).mkdir()
+    with make_engine("local", nothing, 1, None) as team:
+        (failed,) = do_each(team, work, asked)
+    assert str(failed).startswith(f"the run in {asked[0].out}: it raised ZeroDivisionError: no gear (where, is in ")
+    assert "Traceback" in (Path(asked[0].out) / "log.txt").read_text()
 
 
 def test_a_longer_run_is_not_finished_until_it_is_scored_again(tmp_path):

@@ -3,6 +3,7 @@
 import builtins
 import json
 import math
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -13,9 +14,11 @@ import sirl
 from conftest import TINY
 from sirl.errors import SirlError
 from sirl.experiments import pages
-from sirl.experiments.compare import compare_models
+from sirl.experiments.compare import compare_models, gather
 from sirl.experiments.statistics import compare
 from sirl.experiments.sweep import STUDIES, study
+from sirl.experiments.tables import Table, latex
+from sirl.figures.plots import draw_boxes, draw_budgets, draw_curves
 from sirl.presets import preset_settings
 from sirl.runs.history import History
 
@@ -48,6 +51,8 @@ def test_directories_of_runs_are_compared_over_runs(runs, sirl_command):
     assert (code, found["unit"], found["episodes"]) == (0, "runs", 4)
     means = [sirl.evaluate(sirl.load(runs / "eldt" / str(s)), episodes=4, workers=1, max_steps=30).mean for s in (0, 1)]
     assert found["samples"]["eldt"] == means
+    assert (found["seed"], found["crowning"]) == (0, "validation")
+    assert found["tests"]["pairs"][0]["stars"] in ("–", "ns", "*", "**", "***", "****")
     assert [len(sample) for sample in found["samples"].values()] == [2, 2]
     paper = compare_models([str(runs / "eldt")], episodes=4, workers=1, crowning="training")
     trained = [sirl.load(runs / "eldt" / str(seed) / "champion-training.json") for seed in range(2)]
@@ -83,6 +88,50 @@ def test_what_can_not_be_compared(runs, tmp_path, refusal):
     assert "holds no run with a champion" in refusal("compare", tmp_path)
     assert "the same run is given twice" in refusal("compare", "paper:Reacher", "paper:Reacher")
     assert "can't be read" in refusal("compare", runs / "nowhere")
+
+
+def test_only_labels_that_coincide_say_where_they_are(runs, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(runs / "eldt")
+    for again in (f"{runs}/eldt/", str(tmp_path / "link")):
+        with pytest.raises(SirlError, match="the same run is given twice"):
+            gather([str(runs / "eldt"), again])
+    other = Path(shutil.copytree(runs, tmp_path / "other"))
+    found = gather([str(runs / "eldt"), str(other / "eldt"), str(runs / "sirl-lb")])
+    assert [one.label for one in found] == [f"{runs.name}/eldt", "other/eldt", "sirl-lb"]
+    monkeypatch.chdir(other / "eldt")
+    assert [one.label for one in gather(["."])] == ["eldt"]
+
+
+def test_long_names_stand_below_a_figure_and_two_runs_have_no_box():
+    rows = [
+        {"task": "T", "label": "a-name-that-is-far-too-long-for-a-panel", "crowning": "validation", "mean": str(score)}
+        for score in (1.0, 2.0, 3.0)
+    ]
+    (axis,) = draw_boxes(rows).figure.axes
+    assert len(axis.patches) == 1
+    (axis,) = draw_boxes(rows[:2]).figure.axes
+    assert len(axis.patches) == 0
+    curve = [row | {"generation": "1", "n": "1", "best": "1", "validated": "2"} for row in rows[:1]]
+    assert len(draw_curves(curve).figure.legends) == 1
+    short = [row | {"label": "short"} for row in curve]
+    assert len(draw_curves(short).figure.legends) == 0
+
+
+def test_budgets_are_bars_from_zero_and_say_what_was_not_run():
+    rows = [{"task": "T", "label": "eldt", "episodes": "100"}, {"task": "T", "label": "eldt", "episodes": "200"}]
+    figure = draw_budgets(rows, [("T", "eldt"), ("T", "sirl-lb")], {("T", "eldt"): 180.0}).figure
+    (axis,) = figure.axes
+    assert (axis.get_yscale(), axis.get_ylim()[0]) == ("linear", 0)
+    assert sorted(bar.get_height() for bar in axis.patches) == [150, 180]
+    assert [text.get_text() for text in axis.texts] == ["not run"]
+
+
+def test_tables_for_latex_are_escaped():
+    told = latex(Table("x", "Is it so?", "Yes.", ["`a`", "p"], [["`b`", "<0.001"], ["5 > 4", "3 %"]]))
+    assert told.startswith("% Is it so? Yes.\n")
+    assert "b & $<$0.001 \\\\" in told
+    assert "5 $>$ 4 & 3 \\% \\\\" in told
+    assert "`" not in told
 
 
 def test_figures_of_runs(runs, sirl_command):

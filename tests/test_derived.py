@@ -481,7 +481,8 @@ def test_their_operations_are_counted():
         view = look(policy, stage.trace(policy.tree, 2))
     steps = view.n_steps / 2
     in_law = np.count_nonzero(policy.tree.leaves.weights)
-    assert view.complexity.operations == steps * (in_law + 5)
+    constants = np.count_nonzero(policy.tree.leaves.constants)
+    assert view.complexity.operations == steps * (in_law + constants + 5)
     assert measure(policy.tree, policy.task).operations is None
     assert describe_tree(view)["complexity"]["operations"] == view.complexity.operations
 

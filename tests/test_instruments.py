@@ -161,3 +161,26 @@ def test_they_are_shown(tmp_path, capsys):
     rows = instruments([("task", 1.0, "label", [history, history])]).as_saved()
     assert [row["generation"] for row in rows] == ["2", "3", "4"]
     assert float(rows[0]["survivors"]) == history[1].instruments.survivors
+
+
+def test_a_run_that_ended_keeps_what_it_measured_last():
+    def history(*repeats):
+        return [
+            Record(
+                **dict.fromkeys(("best", "mean", "median"), 0.0),
+                generation=generation,
+                invalid=0,
+                **dict.fromkeys(("collaborative", "individual", "validation"), Cost()),
+                champion=None,
+                instruments=Instruments(repeat=repeat),
+            )
+            for generation, repeat in enumerate(repeats)
+        ]
+
+    groups = [("task", 1.0, "label", [history(0.2, 0.8, None), history(0.2, 0.4, None, 0.6)])]
+    rows = instruments(groups).as_saved()
+    assert [(row["generation"], row["n"], float(row["repeat"])) for row in rows] == [
+        ("1", "2", 0.2),
+        ("2", "2", pytest.approx(0.6)),
+        ("4", "2", pytest.approx(0.7)),
+    ]

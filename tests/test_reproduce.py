@@ -17,19 +17,24 @@ from sirl.experiments.cost import remaining
 from sirl.experiments.pages import page_text, reproduction
 from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play, read_unseen
-from sirl.experiments.reproduce import cells, read_scales
-from sirl.experiments.results import is_finished, read_all
-from sirl.experiments.supplement import COEFFICIENTS
-from sirl.experiments.work import Place, failures, fill, progress
+from sirl.experiments.report import runs_rows, scores_table, sizes_table
+from sirl.experiments.reproduce import cells, comparison_table, read_scales, summary_table
+from sirl.experiments.results import failure, is_sound, largest, read_all, telling
+from sirl.experiments.shown import largest_rows, telling_rows, with_scales
+from sirl.experiments.supplement import COEFFICIENTS, printed_rows, printed_table, read_supplement
+from sirl.experiments.tables import read_rows
+from sirl.experiments.work import Place, fill, progress
 from sirl.experiments.writing import spliced, table_files
 from sirl.presets import preset_settings
 from sirl.reading.complexity import decision_costs
+from sirl.runs.campaign import Failed, Job
+from sirl.runs.directory import RunDirectory
 
 EPISODES = 3
 COMMAND = ["reproduce", "--scale", "0.01", "--episodes", str(EPISODES), "--workers", "1"]
 SMALL = [*COMMAND, "--tasks", "InvertedPendulum-v4,Reacher-v4"]
-FIGURES = ("curves-0.01", "validated-0.01", "boxes-0.01", "budgets-0.01", "coefficients")
-TABLES = ("comparison", "scores", "tests", "claim", "sizes", "printed")
+FIGURES = ("curves", "validated", "boxes", "budgets", "coefficients")
+TABLES = ("summary", "comparison", "scores", "tests", "claim", "sizes", "printed")
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +83,56 @@ def test_the_page_is_what_the_results_say(done):
         assert (done / "tables" / name).read_text() == content
 
 
+def test_the_comparison_has_numbers_for_programs(done):
+    rows = read_rows(done / "tables" / "comparison.csv")
+    assert list(rows[0])[-4:] == ["mean", "std", "training_episodes", "macs"]
+    ours = [row for row in rows if row["from"] != "paper"]
+    assert {row["against ELDT"] for row in ours} == {"", "–"}, "two runs earn no stars"
+    both = {row["method"]: float(row["training_episodes"]) for row in ours if row["task"] == "Reacher-v4"}
+    assert both["ELDT here, validated"] > both["ELDT here"], "validation is counted where it crowns"
+    tex = (done / "tables" / "tests.tex").read_text()
+    assert tex.startswith("% Are the differences real? One-way")
+    assert (
+        "over unseen episodes of the best agent of all runs, of which the paper has 100 and ours 3;"
+        in (done / "report.md").read_text()
+    )
+
+
+def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
+    filled = read_scales(done, EPISODES).filled
+    small = [one._replace(scale=0.001) for one in filled]
+    assert largest([*small, *filled]) == filled
+    many = filled[0]._replace(results=filled[0].results * 2)
+    assert telling([many, *filled[1:]]) == [many]
+    assert telling([filled[0]._replace(scale=1.0), *filled[1:]]) == [filled[0]._replace(scale=1.0)]
+    assert telling(filled) == filled
+    assert scores_table(filled).rows[-2:] == scores_table(filled[-1:]).rows, "no cell's interval depends on another"
+    laws = [one._replace(cell=one.cell._replace(method="laws", label="laws")) for one in filled[:1]]
+    assert [row[1] for row in comparison_table(laws).rows if row[-1] != "paper"] == ["LAWS here, validated"]
+    assert len(scores_table(laws).rows) == len(sizes_table(laws).rows) == len(runs_rows(laws).rows) / 2 == 1
+    rows = summary_table(filled).rows
+    assert ["Hopper-v4", "ELDT", "939.55 ± 196.52", "–", "–", "–", "–", "not run"] in rows
+    assert len(rows) == 6 * 3
+
+    cells = (("A", "x", "1"), ("A", "x", "0.1"), ("A", "y", "0.1"))
+    rows = [{"task": task, "label": label, "scale": scale} for task, label, scale in cells]
+    rows = [
+        {"task": t, "label": la, "scale": s} for t, la, s in (("A", "x", "1"), ("A", "x", "0.1"), ("A", "y", "0.1"))
+    ]
+    rows += [{"task": "B", "label": "x", "scale": "0.1"}]
+    shown = with_scales(largest_rows(rows))
+    runs = [row | {"run": str(n)} for row in rows for n in range(3 if row["label"] == "y" else 2)]
+    assert telling_rows(rows, runs) == [rows[0], rows[2]]
+    assert telling_rows(rows[1:2], runs) == rows[1:2]
+    assert [(row["task"], row["label"]) for row in shown] == [("A", "x"), ("A", "y at 0.1"), ("B, scale 0.1", "x")]
+
+
+def test_one_episode_has_no_deviation_and_no_warning(recwarn):
+    table = printed_table(printed_rows("InvertedPendulum-v4", 1, 1).as_saved())
+    assert table.rows[0][:5] == ["`paper:InvertedPendulum`", "1", "1,000.00 ± 0.00", "1,000.00 ± 0.00", "–"]
+    assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
+
+
 def test_both_champions_are_tested_and_all_returns_kept(done):
     path = done / "scale-0.01" / "Reacher-v4" / "sirl-lb" / "0"
     unseen = read_unseen(path)
@@ -104,7 +159,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(copy):
     for name in ("unseen.json", "history.jsonl", "champion.json", "champion-training.json"):
         (path / name).unlink()
     (path / "checkpoints" / "00000002.ckpt").unlink()
-    assert not is_finished(plan(copy), cells(["Reacher-v4"], ["eldt"])[0], 1)
+    assert not is_sound(plan(copy), cells(["Reacher-v4"], ["eldt"])[0], 1)
     assert fill(plan(copy), Place(1), lambda _: None) == []
     assert {name: (path / name).read_bytes() for name in before} == before
 
@@ -114,8 +169,8 @@ def test_two_machines_share_the_work_by_taking_different_runs(done, tmp_path):
     for out, runs in ((here, "0-0"), (there, "1-1")):
         assert fill(plan(out, runs, ["Reacher-v4"]), Place(1), lambda _: None) == []
     merged = Path(shutil.copytree(there, here, dirs_exist_ok=True))
-    together = read_all(plan(merged, "2", ["Reacher-v4"]))
-    one_machine = read_all(plan(done, "2", ["Reacher-v4"]))
+    together = read_all(plan(merged, "2", ["Reacher-v4"])).filled
+    one_machine = read_all(plan(done, "2", ["Reacher-v4"])).filled
     assert [one.scores("training").tolist() for one in together] == [
         one.scores("training").tolist() for one in one_machine
     ]
@@ -144,7 +199,7 @@ def test_pipes_among_the_runs_are_not_waited_for(tmp_path):
     for name in ("history.jsonl", "failed.txt"):
         os.mkfifo(lost / name)
     assert progress(plan(tmp_path)).failed == 1
-    assert failures(plan(tmp_path)) == [f"{lost}: why can't be read (it is no plain file)"]
+    assert failure(lost) == "why can't be read (it is no plain file)"
 
 
 def test_other_scales_and_versions_are_not_mixed(copy):
@@ -209,19 +264,111 @@ def test_a_run_that_failed_is_named_in_a_report_too(copy, capsys):
     assert "eldt/1: the pole broke" in capsys.readouterr().err
 
 
-def test_a_damaged_result_is_named(copy):
-    (copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1" / "unseen.json").write_text("{")
-    with pytest.raises(SirlError, match=r"unseen.json can't be read .* remove it"):
-        read_scales(copy, EPISODES)
+DAMAGE = {
+    "unseen.json": (b"{", "unseen.json can't be read"),
+    "champion.json": (b"{", "champion.json"),
+    "config.toml": (b"=", "config.toml is damaged"),
+    "history.jsonl": (b"{", "history.jsonl is damaged"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_run_is_named_and_the_others_are_reported(copy, capsys, name):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    content, reason = DAMAGE[name]
+    (run / name).write_bytes(content)
+    assert not is_sound(plan(copy), cells(["Reacher-v4"], ["eldt"])[0], 1)
+    found = reproduction(copy, EPISODES)
+    assert [(one.directory, one.damaged) for one in found.left] == [(run, True)]
+    assert reason in found.left[0].why
+    if name == "champion.json":
+        assert cli.main([*SMALL, "--out", str(copy), "--report"]) == 1
+        assert "sirl: left out: " in capsys.readouterr().err
+        assert "- `scale-0.01/Reacher-v4/eldt/1`: " in (copy / "report.md").read_text()
+
+
+def test_runs_that_are_in_no_table_are_named_at_every_scale(copy, capsys):
+    lost = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    (lost / "config.toml").unlink()
+    shorter = copy / "scale-0.01" / "Reacher-v4" / "sirl-lb" / "0"
+    (shorter / "unseen.json").write_text((shorter / "unseen.json").read_text().replace(':3,"tr', ':2,"tr'))
+    begun = copy / "scale-0.5" / "Reacher-v4" / "eldt" / "4"
+    begun.mkdir(parents=True)
+    (copy / "scale-0.01" / "Reacher-v4" / "eldt" / "0" / "failed.txt").write_text("of an earlier try")
+    found = {one.directory: one for one in reproduction(copy, EPISODES).left}
+    assert set(found) == {lost, shorter, begun}
+    assert "no config.toml" in found[lost].why
+    assert found[lost].damaged
+    assert "have played 2 unseen episodes, and the others 3" in found[shorter].why
+    assert found[begun].why == "it has not begun."
+
+
+def test_what_has_been_played_is_not_lost_to_fewer_episodes(copy, capsys):
+    before = files(copy / "scale-0.01")
+    fewer = [text if text != str(EPISODES) else "2" for text in SMALL]
+    assert cli.main([*fewer, "--runs", "2", "--out", str(copy)]) == 1
+    assert "is less than the 3 unseen episodes" in capsys.readouterr().err
+    assert files(copy / "scale-0.01") == before
+
+
+def test_a_note_of_an_earlier_failure_does_not_outlive_it(copy):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    (run / "failed.txt").write_text("of an earlier try")
+    assert progress(plan(copy)).failed == 0
+    assert fill(plan(copy), Place(1), lambda _: None) == []
+    assert not (run / "failed.txt").exists()
+
+
+def test_a_run_that_another_process_is_at_has_not_failed(copy):
+    run = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
+    (run / "history.jsonl").unlink()
+    other = RunDirectory(run)
+    other.lock()
+    (found,) = fill(plan(copy), Place(1), lambda _: None)
+    other.unlock()
+    assert found.in_use
+    assert not (run / "failed.txt").exists()
+
+
+def test_a_run_that_raises_is_noted_and_the_rest_goes_on(tmp_path, monkeypatch, capsys):
+    def broken(job):
+        Path(job.out).mkdir(parents=True)
+        raise ZeroDivisionError("no gear")
+
+    monkeypatch.setattr("sirl.experiments.work.open_run", broken)
+    failed = fill(plan(tmp_path, "1", ["Reacher-v4"]), Place(1), lambda _: None)
+    assert len(failed) == 3
+    assert all("it raised ZeroDivisionError: no gear" in one.reason for one in failed)
+    assert failure(Path(failed[0].job.out)).startswith("it raised ZeroDivisionError: no gear")
+    monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: [])
+    cli.main([*COMMAND, "--tasks", "Reacher-v4", "--methods", "laws", "--runs", "1", "--out", str(tmp_path)])
+    assert "to do: 1 run, not counting laws, which can't be told beforehand; then" in capsys.readouterr().out
+
+
+def test_runs_of_other_settings_or_simulators_are_not_pooled(copy):
+    config = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1" / "config.toml"
+    whole = config.read_text()
+    for old, new, reason in (
+        ("discount = 0.9", "discount = 0.5", r"eldt/1 was trained with discount = 0.5 and \S+eldt/0 with 0.9"),
+        ('simulator = "mujoco"', 'simulator = "envpool"', "simulator = envpool .* can't be pooled"),
+    ):
+        assert old in whole
+        config.write_text(whole.replace(old, new, 1))
+        with pytest.raises(SirlError, match=reason):
+            read_scales(copy, EPISODES)
+    config.write_text(whole.replace("instruments_every = 25", "instruments_every = 0"))
+    assert read_scales(copy, EPISODES).left == []
+    for path in copy.glob("scale-0.01/Reacher-v4/eldt/*/config.toml"):
+        path.write_text(path.read_text().replace('simulator = "mujoco"', 'simulator = "envpool"', 1))
+    assert "eldt (EnvPool)" in page_text(reproduction(copy, EPISODES), "figures")
 
 
 def test_cost_is_told_first(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: ["the run in x: nothing"])
+    monkeypatch.setattr("sirl.experiments.work.fill", lambda *_: [Failed(Job("x", 0, "x", {}), "nothing")])
     assert cli.main([*COMMAND, "--tasks", "Reacher-v4", "--runs", "3", "--out", str(tmp_path)]) == 1
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     assert "9 runs in 3 cells at scale 0.01 of the paper's size" in out
     assert "to do: 9 runs, up to 1,170 episodes" in out
-    assert "has no finished run yet" in err
     full = remaining(Plan(tmp_path, 1.0, cells(["Swimmer-v4"], ["sirl-lb"]), range(10), 100))
     assert (full.episodes, full.steps) == (3_300_000, 3.3e9)
     assert full.hours == pytest.approx(3.3e9 / 13_300 / 3600)
@@ -256,7 +403,7 @@ def test_progress_is_read_from_the_directories(done):
         (["--tasks", "Hoper-v4"], "there is no task 'Hoper-v4' to reproduce; did you mean 'Hopper-v4'?"),
         (["--methods", "dqn"], "there is no method 'dqn' to reproduce; choose from"),
         (["--scale", "2"], "scale = 2 is not allowed: give a number above 0"),
-        (["--runs", "none"], "runs = 'none' is not allowed: give a number such as 10, or a part such as 5-9."),
+        (["--runs", "none"], "runs = 'none' is not allowed: give a number such as 10, a part such as 5-9, or 0"),
         (["--runs", "9-5"], "runs = '9-5' is not allowed"),
         (["--episodes", "0"], "episodes = 0 is not allowed"),
         (["--workers", "0"], "workers = 0 is not allowed"),
@@ -311,6 +458,26 @@ def test_complexity_counts_the_splits_that_are_visited():
             node = tree.children[node, 0 if tree.weights[node] @ observation < tree.thresholds[node] else 1]
     assert play(policy, 1).macs == [total]
     assert decision_costs(tree, policy.task).max() <= 9 * tree.depth
+
+
+def test_printed_trees_need_no_run_and_each_task_is_taken_from_its_largest_scale(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sirl.experiments.supplement._COARSE", 2)
+    asked = ["reproduce", "--runs", "0", "--workers", "1", "--out", str(tmp_path), "--tasks"]
+    assert cli.main([*asked, "Reacher-v4,InvertedPendulum-v4", "--scale", "0.1", "--episodes", "2"]) == 0
+    assert cli.main([*asked, "Reacher-v4", "--scale", "0.5", "--episodes", "3"]) == 0
+    assert "There are no runs yet." in capsys.readouterr().out
+    assert [(row["task"], row["episodes"]) for row in read_supplement(tmp_path, "printed")] == [
+        ("InvertedPendulum-v4", "2"),
+        ("Reacher-v4", "3"),
+    ]
+    assert {row["task"] for row in read_supplement(tmp_path, "coefficients")} == {"InvertedPendulum-v4"}
+    assert "Swimmer" not in (tmp_path / "report.md").read_text()
+    file = tmp_path / "scale-0.5" / "supplement" / "Reacher-v4-printed.csv"
+    before = file.read_bytes()
+    assert cli.main([*asked, "Reacher-v4", "--scale", "0.5", "--episodes", "2"]) == 0
+    assert file.read_bytes() == before, "fewer episodes replace nothing"
+    assert cli.main([*asked, "Reacher-v4", "--scale", "0.5", "--episodes", "4"]) == 0
+    assert read_supplement(tmp_path, "printed")[1]["episodes"] == "4"
 
 
 def test_coefficients_of_the_printed_trees():

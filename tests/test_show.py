@@ -30,6 +30,12 @@ def test_the_papers_complexity(sirl_command):
     assert found["splits"][0]["weights"]["theta"] == -5.024
 
 
+def test_a_law_with_a_constant_is_as_complex_as_a_split(sirl_command):
+    """4 weights and a constant at each of 1000 steps, too."""
+    found = json.loads(sirl_command("show", "zoo:InvertedPendulum", "--episodes", 2, "--json").out)
+    assert found["complexity"] == {"leaves": 1, "depth": 0, "weights": 4, "operations": 5000.0}
+
+
 def test_q_values_stand_at_the_leaves(sirl_command, register):
     register(Tiny)
     assert sirl_command("train", "Tiny-v0", "--out", "run", *TINY_FLAGS).code == 0

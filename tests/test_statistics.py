@@ -9,6 +9,7 @@ from sirl.experiments.statistics import (
     bootstrap_iqm,
     compare,
     interquartile_mean,
+    moments,
     star_mark,
     summarize,
     welch,
@@ -83,8 +84,8 @@ def test_published_marks_follow_from_the_published_means():
         for method in ("sirl-sb", "sirl-lb"):
             row = published_row(task, method)
             p = welch_of_moments((row.mean, row.std, 100), (baseline.mean, baseline.std, 100))
-            assert star_mark(None if p is None else p / 2) == published_stars(task, method)
-            fewer += star_mark(p) != published_stars(task, method)
+            assert star_mark(1.0 if p is None else p / 2) == published_stars(task, method)
+            fewer += p is not None and star_mark(p) != published_stars(task, method)
     assert fewer == 3
 
 
@@ -96,7 +97,7 @@ def test_moments_say_what_samples_say():
 
 @pytest.mark.parametrize(
     ("p", "mark"),
-    [(None, "ns"), (0.06, "ns"), (0.05, "*"), (0.01, "**"), (0.001, "***"), (0.0001, "****"), (0.0, "****")],
+    [(None, "–"), (0.06, "ns"), (0.05, "*"), (0.01, "**"), (0.001, "***"), (0.0001, "****"), (0.0, "****")],
 )
 def test_marks(p, mark):
     assert star_mark(p) == mark
@@ -115,9 +116,24 @@ def test_too_little_says_so():
 def test_solved_tasks_have_nothing_to_test():
     found = compare({"a": [1000.0] * 3, "b": [1000.0] * 3})
     assert (found.p, found.missing) == (None, "no test applies where no sample varies")
-    assert (found.pairs[0].welch, found.pairs[0].stars) == (None, "ns")
+    assert (found.pairs[0].welch, found.pairs[0].stars) == (None, "–")
     assert welch(np.array([1000.0] * 3), np.array([999.0] * 3)) == 0.0
     assert compare({"a": [1000.0] * 3, "b": [1000.0, 999.0, 1000.0]}).p == pytest.approx(0.374, abs=0.001)
+
+
+def test_rounding_is_no_difference():
+    same = {"a": [-11.37, -11.37 + 2e-15, -11.37], "b": [-11.37 - 2e-15, -11.37, -11.37]}
+    found = compare(same)
+    assert (found.p, found.missing) == (None, "no test applies where no sample varies")
+    assert (found.pairs[0].welch, found.pairs[0].tukey) == (None, None)
+    assert compare({"a": [0.0, 0.0], "b": [0.0, 0.0]}).p is None
+    assert compare({"a": [1e-12, 2e-12], "b": [5e-12, 6e-12]}).p is not None, "small scores may differ by little"
+
+
+def test_a_single_score_has_no_deviation():
+    assert moments([3.0]) == (3.0, None)
+    assert moments([1.0, 3.0]) == (2.0, pytest.approx(2**0.5))
+    assert welch_of_moments((1.0, 0.0, 1), (2.0, 1.0, 100)) is None
 
 
 def test_what_the_paper_reports():

@@ -54,6 +54,10 @@ class WriteFailure(SirlError):  # noqa: N818 - it is the disk that failed
     """A file of a run could not be written; what was written before is kept."""
 
 
+class InUseError(SirlError):
+    """Another process is at work in a run directory: nothing failed, and nothing is to be done."""
+
+
 def _sentence(text: str) -> str:
     return printable(text if text.endswith((".", "?", "!")) else f"{text}.")
 

@@ -19,7 +19,10 @@ def add(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "runs", metavar="RUN", nargs="+", help="model files, run directories and paper:TASK; or directories of runs"
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        help="model files, run directories, paper:TASK and zoo:TASK; or directories of runs",
     )
     parser.add_argument("--env", metavar="ENV", help="another task with the same spaces [their own]")
     parser.add_argument("--episodes", type=int, default=100, metavar="N", help="for each policy [100]")
@@ -53,7 +56,8 @@ def run(options: Namespace) -> int:
         content = found._asdict() | {
             "samples": {label: sample.tolist() for label, sample in found.samples.items()},
             "summaries": {label: one._asdict() for label, one in found.summaries.items()},
-            "tests": found.tests._asdict() | {"pairs": [pair._asdict() for pair in found.tests.pairs]},
+            "tests": found.tests._asdict()
+            | {"pairs": [pair._asdict() | {"stars": pair.stars} for pair in found.tests.pairs]},
         }
         print(json.dumps(content))
         return 0

@@ -12,7 +12,9 @@ from sirl.cli.printing import count
 
 if TYPE_CHECKING:
     from sirl.experiments.cells import Plan
+    from sirl.experiments.pages import Report
     from sirl.experiments.work import Progress
+    from sirl.runs.campaign import Failed
 
 _PLAIN_SECONDS = 60.0
 """Between two lines where no one looks on."""
@@ -24,7 +26,7 @@ def add_options(parser: Any, runs: int) -> None:
         "--runs",
         default=str(runs),
         metavar="N",
-        help=f"independent runs a cell, or a part of them such as 5-9 [{runs}]",
+        help=f"independent runs a cell, or a part of them such as 5-9; 0 trains nothing [{runs}]",
     )
     parser.add_argument(
         "--scale",
@@ -43,33 +45,40 @@ def add_options(parser: Any, runs: int) -> None:
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the report between this page's marks, too")
 
 
-def fill_cells(plan: Plan, options: Namespace) -> list[str]:
+def fill_cells(plan: Plan, options: Namespace) -> list[Failed]:
     """Say what it will cost and train what is missing, unless only a report is asked for; say what failed."""
     from sirl.config import checked
-    from sirl.experiments.work import Place, failures, fill
+    from sirl.experiments.work import Place, fill
     from sirl.options import Workers
     from sirl.simulators.environments import usable_cores
 
     workers = checked("workers", options.workers, Workers) or usable_cores()
     if options.report:
-        failed = failures(plan)
-    else:
-        announce(plan, workers)
-        failed = fill(plan, Place(workers, options.engine, options.address), Teller())
-    for text in _by_reason(failed):
-        print(f"sirl: failed: {text}", file=sys.stderr)
+        return []
+    announce(plan, workers)
+    failed = fill(plan, Place(workers, options.engine, options.address), Teller())
+    _tell("in use", [(one.job.label, one.reason) for one in failed if one.in_use])
+    failed = [one for one in failed if not one.in_use]
+    _tell("failed", [(one.job.label, one.reason) for one in failed])
     return failed
 
 
-def _by_reason(failed: list[str]) -> list[str]:
+def tell_left(report: Report, failed: list[Failed]) -> bool:
+    """Say which runs are in no table, but for those that have been named; whether one is damaged."""
+    named = {Path(one.job.out) for one in failed}
+    left = [one for one in report.left if one.directory.resolve() not in named]
+    _tell("left out", [(str(one.directory), one.why) for one in left])
+    return any(one.damaged for one in left)
+
+
+def _tell(what: str, runs: list[tuple[str, str]]) -> None:
     """Every reason once, with the first run that it stopped and how many more."""
     groups: dict[str, list[str]] = {}
-    for text in failed:
-        groups.setdefault(text.partition(": ")[2], []).append(text)
-    return [
-        first if not more else f"{first} And {count(len(more), 'other run')} for the same reason."
-        for first, *more in groups.values()
-    ]
+    for run, reason in runs:
+        groups.setdefault(reason, []).append(run)
+    for reason, (first, *more) in groups.items():
+        others = f" And {count(len(more), 'other run')} for the same reason." if more else ""
+        print(f"sirl: {what}: {first}: {reason}{others}", file=sys.stderr)
 
 
 def announce(plan: Plan, workers: int) -> None:
@@ -80,15 +89,22 @@ def announce(plan: Plan, workers: int) -> None:
     cost = remaining(plan)
     total = len(plan.cells) * len(plan.runs)
     print(f"{count(total, 'run')} in {count(len(plan.cells), 'cell')} at {shown_scale(plan.scale)} → {plan.root}")
+    if not total:
+        return
     if not cost.runs:
         print("all of them are finished", flush=True)
         return
     hours = cost.hours / min(workers, cost.runs)
-    rest = f", not counting {', '.join(cost.unknown)}, which can't be told beforehand" if cost.unknown else ""
-    about = f", about {cost.steps:.1e} steps and {_hours(hours)} on {count(workers, 'worker')}" if cost.steps else ""
+    told = [count(cost.runs, "run")]
+    if cost.episodes:
+        told.append(f"up to {cost.episodes:,} episodes")
+    if cost.steps:
+        told.append(f"about {cost.steps:.1e} steps and {_hours(hours)} on {count(workers, 'worker')}")
+    if cost.unknown:
+        told.append(f"not counting {', '.join(cost.unknown)}, which can't be told beforehand")
     print(
-        f"to do: {count(cost.runs, 'run')}, up to {cost.episodes:,} episodes{about}{rest}; then up to "
-        f"{4 * plan.episodes * cost.runs:,} unseen episodes: two champions a run, whole and pruned",
+        f"to do: {', '.join(told)}; then up to {4 * plan.episodes * cost.runs:,} unseen episodes: two champions a run, "
+        "whole and pruned",
         flush=True,
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sirl.cli.arguments import names
-from sirl.cli.experiment import add_options, fill_cells
+from sirl.cli.experiment import add_options, fill_cells, tell_left
 
 
 def add(commands: Any) -> None:
@@ -37,9 +37,10 @@ def run(options: Namespace) -> int:
     """Train what is missing, then report."""
     from sirl.config import checked
     from sirl.experiments.cells import Plan, checked_scale, parse_runs
-    from sirl.experiments.pages import draw_reproduction, reproduction, supplement, write_figures, write_tables
+    from sirl.experiments.pages import draw_reproduction, reproduction, write_figures, write_tables
     from sirl.experiments.paper import ORDER, TASKS
     from sirl.experiments.reproduce import cells
+    from sirl.experiments.supplement import fill_supplement
     from sirl.figures.drawing import style
     from sirl.options import Episodes
 
@@ -47,12 +48,12 @@ def run(options: Namespace) -> int:
     episodes = checked("episodes", options.episodes, Episodes)
     plan = Plan(Path(options.out), checked_scale(options.scale), chosen, parse_runs(options.runs), episodes)
     with style():  # says at once if there is nothing to draw with
-        failures = fill_cells(plan, options)
+        failed = fill_cells(plan, options)
         if not options.report:
             print("then the paper's printed trees: what they score, and how that hangs on coefficients", flush=True)
-            supplement(plan, options.workers)
+            fill_supplement(plan, options.workers)
         report = reproduction(plan.out, episodes)
         pages = write_tables(plan.out, report, options.page, "reproduce")
         write_figures(plan.out, draw_reproduction(plan.out))
     print(f"{report.heading}\nsaved in {plan.out}/tables, {plan.out}/figures and {', '.join(map(str, pages))}")
-    return 1 if failures and not options.report else 0
+    return 1 if tell_left(report, failed) or failed else 0

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from sirl.cli.experiment import add_options, fill_cells
+from sirl.cli.experiment import add_options, fill_cells, tell_left
 
 
 def add(commands: Any) -> None:
@@ -40,11 +40,11 @@ def run(options: Namespace) -> int:
     episodes = checked("episodes", options.episodes, Episodes)
     plan = Plan(out, checked_scale(options.scale), asked.cells, parse_runs(options.runs), episodes)
     with style():  # says at once if there is nothing to draw with
-        failures = fill_cells(plan, options)
+        failed = fill_cells(plan, options)
         report = study_report(asked, plan)
         pages = write_tables(out, report, options.page, f"sweep {options.study}")
         write_figures(out, draw_study(out, plan.scale))
     for table in report.tables[:2]:
         print(f"\n{plain(table)}", end="")
     print(f"\nsaved in {out}/tables, {out}/figures and {', '.join(map(str, pages))}")
-    return 1 if failures and not options.report else 0
+    return 1 if tell_left(report, failed) or failed else 0

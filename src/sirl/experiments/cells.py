@@ -95,14 +95,14 @@ def shown_scale(scale: float) -> str:
 
 
 def parse_runs(text: str) -> range:
-    """``10`` is runs 0 to 9, ``5-9`` is runs 5 to 9."""
+    """``10`` is runs 0 to 9, ``5-9`` is runs 5 to 9, and ``0`` is none."""
     first, dash, last = text.partition("-")
     try:
         runs = range(int(first), int(last) + 1) if dash else range(int(first))
     except ValueError:
-        runs = range(0)
-    if not runs or runs[-1] >= _MOST_RUNS:
-        raise SirlError(f"runs = {text!r} is not allowed: give a number such as 10, or a part such as 5-9.")
+        runs = range(-1, 0)
+    if (not runs and text != "0") or (runs and not 0 <= runs[0] <= runs[-1] < _MOST_RUNS):
+        raise SirlError(f"runs = {text!r} is not allowed: give a number such as 10, a part such as 5-9, or 0 for none.")
     return runs
 
 

@@ -1,7 +1,7 @@
 """Runs or policies against each other: all play the same unseen episodes, then come the statistics.
 
-What is given is a policy (a model file, a run directory, ``paper:TASK``), and its sample is its episodes; or a
-directory of runs, such as the seeds of one method, and its sample is the mean return of each.
+What is given is a policy (a model file, a run directory, ``paper:TASK``, ``zoo:TASK``), and its sample is its episodes;
+or a directory of runs, such as the seeds of one method, and its sample is the mean return of each.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class Contender(NamedTuple):
     """What was given under one name."""
 
     label: str
+    place: Path
+    """Where it is; of a built-in policy its name."""
     policies: list[Policy]
     directories: list[Path]
     """Of its runs; empty for a model file and a built-in policy."""
@@ -40,6 +42,8 @@ class Compared(NamedTuple):
     unit: str
     """What a sample consists of: runs or episodes."""
     episodes: int
+    seed: int
+    crowning: str
     samples: dict[str, Floats]
     """(n_runs,) or (n_episodes,) of each"""
     summaries: dict[str, Summary]
@@ -55,12 +59,21 @@ def gather(models: Sequence[str], crowning: str = "validation") -> list[Contende
             f"{groups} holds several runs and the others are single policies, which have other samples: compare "
             "directories of runs with each other, or policies with each other."
         )
-    labels = [one.label for one in found]
-    if len(set(labels)) < len(labels):
-        found = [one._replace(label=model) for one, model in zip(found, models, strict=True)]
-    if len({one.label for one in found}) < len(found):
+    if len({one.place for one in found}) < len(found):
         raise SirlError("the same run is given twice: name each once.")
-    return found
+    return [one._replace(label=_distinct(one, found)) for one in found]
+
+
+def _distinct(one: Contender, everyone: Sequence[Contender]) -> str:
+    """A contender's label; where others have the same, with as much of its path before it as tells them apart."""
+    rivals = [other.place.parts for other in everyone if other.label == one.label and other.place != one.place]
+    if not rivals:
+        return one.label
+    parts = one.place.parts
+    n = len(Path(one.label).parts)
+    while n < len(parts) and any(other[-n:] == parts[-n:] for other in rivals):
+        n += 1
+    return "/".join(parts[-n:])
 
 
 def compare_models(
@@ -93,10 +106,9 @@ def compare_models(
         played = [evaluate(policy, env, env_options=env_options, **how) for policy in one.policies]
         returns = np.array([score.returns for score in played])
         samples[one.label] = returns.mean(axis=1) if one.is_group else returns[0]
-    generator = np.random.default_rng(SEED)
-    summaries = {label: summarize(sample, generator) for label, sample in samples.items()}
+    summaries = {label: summarize(sample, np.random.default_rng(SEED)) for label, sample in samples.items()}
     unit = "runs" if contenders[0].is_group else "episodes"
-    return Compared(task, unit, episodes, samples, summaries, compare(samples))
+    return Compared(task, unit, episodes, seed, crowning, samples, summaries, compare(samples))
 
 
 def tables(found: Compared) -> list[Table]:
@@ -127,7 +139,7 @@ def tables(found: Compared) -> list[Table]:
         ]
         for pair in tests.pairs
     ]
-    marks = "Stars mark Welch's p: * ≤ 0.05, ** ≤ 0.01, *** ≤ 0.001, **** ≤ 0.0001; ns: not significant."
+    marks = "Stars mark Welch's p: * ≤ 0.05, ** ≤ 0.01, *** ≤ 0.001, **** ≤ 0.0001; ns: not significant; –: no test."
     return [
         summary,
         Table("tests", "Differences", f"{marks}{anova}{said}", ["pair", "difference", "Tukey p", "Welch p", ""], pairs),
@@ -137,15 +149,15 @@ def tables(found: Compared) -> list[Table]:
 def _contender(model: str, crowning: str) -> Contender:
     path = Path(model)
     if is_built_in(model) or not path.is_dir():
-        return Contender(model, [load(model)], [], False)
+        return Contender(model, Path(model) if is_built_in(model) else path.resolve(), [load(model)], [], False)
     if (path / "config.toml").exists() or (path / "champion.json").exists():
         # The number of a run says nothing without whose it is.
-        label = "/".join(path.resolve().parts[-2:]) if path.name.isdecimal() else path.name
-        return Contender(label, [champion(path, crowning)], [path], False)
+        label = "/".join(path.resolve().parts[-2:]) if path.name.isdecimal() else path.resolve().name
+        return Contender(label, path.resolve(), [champion(path, crowning)], [path], False)
     runs = sorted((child for child in path.iterdir() if (child / "champion.json").exists()), key=_in_order)
     if not runs:
         raise SirlError(f"{path} holds no run with a champion: give a run directory, or a directory of runs.")
-    return Contender(path.name, [champion(run, crowning) for run in runs], runs, True)
+    return Contender(path.resolve().name, path.resolve(), [champion(run, crowning) for run in runs], runs, True)
 
 
 def _in_order(path: Path) -> tuple[int, str]:

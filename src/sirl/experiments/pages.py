@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from sirl.errors import SirlError
 from sirl.experiments import reproduce
-from sirl.experiments.cells import FULL, Plan, scales_in, shown_scale
-from sirl.experiments.paper import TASKS, published_row
+from sirl.experiments.cells import FULL, Plan, shown_scale
+from sirl.experiments.paper import ORDER, published_row
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import (
     HOW,
@@ -22,17 +22,22 @@ from sirl.experiments.report import (
     significance_table,
     sizes_table,
 )
-from sirl.experiments.results import Filled, read_all
+from sirl.experiments.results import Filled, Left, largest, read_all, telling
+from sirl.experiments.shown import largest_rows, telling_rows, with_scales
 from sirl.experiments.statistics import SIGNIFICANT
-from sirl.experiments.supplement import coefficient_rows, printed_rows, printed_table
+from sirl.experiments.supplement import printed_table, read_supplement
 from sirl.experiments.sweep import Study
 from sirl.experiments.tables import Table, number, probability, read_rows
 from sirl.experiments.writing import page, put, relative, save_figures, table_files, write_files
 from sirl.figures.drawing import Drawing
 from sirl.figures.plots import draw_boxes, draw_budgets, draw_coefficients, draw_curves
 
-_FINE, _COARSE = 41, 9
-"""Values of a coefficient, at the paper's size and at any smaller one."""
+_FIGURES = {
+    "curves": "Best training score so far, mean, and 95 % interval from three runs on.",
+    "validated": "The champion's score on fresh episodes, in the same way.",
+    "boxes": "Scores of the champions of all runs on unseen episodes; boxes from three runs on.",
+    "budgets": "Episodes of training at the largest scale that was run, validation left out.",
+}
 
 
 class Report(NamedTuple):
@@ -43,95 +48,81 @@ class Report(NamedTuple):
     rows: list[Rows]
     figures: dict[str, str]
     """Captions by name."""
-
-
-def supplement(plan: Plan, workers: int | None) -> None:
-    """Play the printed trees of the plan's tasks and vary their coefficients, where that is not done already."""
-    tasks = list(dict.fromkeys(cell.task for cell in plan.cells))
-    _extend(plan, tasks, "printed", lambda missing: printed_rows(missing, plan.episodes, workers))
-    points = _FINE if plan.scale == FULL else _COARSE
-    episodes = max(3, round(plan.episodes * plan.scale))
-    _extend(plan, tasks, "coefficients", lambda missing: coefficient_rows(missing, points, episodes, workers))
-
-
-def _extend(plan: Plan, tasks: list[str], name: str, compute: Callable[[list[str]], Rows]) -> None:
-    """Add to a saved table what it lacks of some tasks."""
-    directory = plan.root / "supplement"
-    file = directory / f"{name}.csv"
-    before = read_rows(file) if file.exists() else []
-    found = compute([task for task in tasks if task not in {row["task"] for row in before}])
-    rows = sorted([*before, *found.as_saved()], key=lambda row: TASKS.index(row["task"]))
-    if len(rows) > len(before):
-        write_files(directory, table_files([], [found._replace(rows=[list(row.values()) for row in rows])]))
+    left: list[Left]
+    """Runs that are in no table."""
 
 
 def reproduction(out: Path, episodes: int) -> Report:
     """The paper's experiments as far as a directory has them, at every scale that is there."""
-    filled = reproduce.read_scales(out, episodes)
-    if not filled:
+    filled, left = reproduce.read_scales(out, episodes)
+    printed = read_supplement(out, "printed")
+    if not filled and not printed:
         raise SirlError(
             f"{out} has no finished run yet whose champions have played {episodes} unseen episodes: start some with "
-            f"`sirl reproduce --out {out}`, or give the --episodes that they have."
+            f"`sirl reproduce --out {out}`, or give the --episodes that they have.{_first(left)}"
         )
-    figures: dict[str, str] = {}
-    for scale in dict.fromkeys(sorted((one.scale for one in filled), reverse=True)):
-        at = shown_scale(scale)
-        figures |= {
-            f"curves-{scale:g}": f"Best training score so far, mean, and 95 % interval from three runs on, at {at}.",
-            f"validated-{scale:g}": f"The champion's score on fresh episodes, in the same way, at {at}.",
-            f"boxes-{scale:g}": f"Scores of the champions of all runs on unseen episodes, at {at}.",
-            f"budgets-{scale:g}": f"Episodes of training, at {at}.",
-        }
-    printed = _supplement_rows(out, "printed")
-    if _supplement_rows(out, "coefficients"):
+    figures = dict(_FIGURES) if filled else {}
+    if read_supplement(out, "coefficients"):
         figures["coefficients"] = "Return of the printed trees as one coefficient varies; dashed: the printed value."
-    tables = [*reproduce.tables(filled), *([printed_table(printed)] if printed else [])]
-    return Report(scale_sentence(filled), tables, [runs_rows(filled), curves_rows(filled)], figures)
+    tables = [*(reproduce.tables(filled) if filled else []), *([printed_table(printed)] if printed else [])]
+    heading = scale_sentence(filled)
+    if len(telling(largest(filled))) < len(largest(filled)):
+        heading += " One or two runs at a small scale are in the first two tables only."
+    return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures, left)
+
+
+def _first(left: Sequence[Left]) -> str:
+    return f" The first of {len(left)} that are there: {left[0]}" if left else ""
 
 
 def draw_reproduction(out: Path) -> dict[str, Drawing]:
-    """Every figure of the reproduction, from the saved tables."""
-    runs, curves = (read_rows(out / "tables" / f"{name}.csv") for name in ("runs", "curves"))
+    """Every figure of the reproduction, from the saved tables: of each cell the largest scale, if that tells."""
+    every, lines = (largest_rows(read_rows(out / "tables" / f"{name}.csv")) for name in ("runs", "curves"))
+    runs, curves = (telling_rows(rows, every) for rows in (every, lines))
     found: dict[str, Drawing] = {}
-    for scale in dict.fromkeys(row["scale"] for row in runs):
-        own, lines = ([row for row in rows if row["scale"] == scale] for rows in (runs, curves))
-        at = shown_scale(float(scale))
-        paper = {
-            (task, label): row
-            for task, label in dict.fromkeys((row["task"], row["label"]) for row in own)
-            if (row := published_row(task, label))
+    if runs:
+        named = with_scales(runs)
+        goals = {
+            (shown["task"], shown["label"]): paper.mean
+            for row, shown in zip(runs, named, strict=True)
+            if (paper := published_row(row["task"], row["label"]))
         }
-        found |= {
-            f"curves-{scale}": draw_curves(lines, ["best"], at),
-            f"validated-{scale}": draw_curves(lines, ["validated"], at),
-            f"boxes-{scale}": draw_boxes(own, at, {key: row.mean for key, row in paper.items()}),
-            f"budgets-{scale}": draw_budgets(own, {key: row.episodes or 0 for key, row in paper.items()}, at),
+        found = {
+            "curves": draw_curves(with_scales(curves), ["best"]),
+            "validated": draw_curves(with_scales(curves), ["validated"]),
+            "boxes": draw_boxes(named, targets=goals),
+            "budgets": _budgets(runs),
         }
-    if rows := _supplement_rows(out, "coefficients"):
+    if rows := read_supplement(out, "coefficients"):
         found["coefficients"] = draw_coefficients(rows)
     return found
 
 
-def _supplement_rows(out: Path, name: str) -> list[dict[str, str]]:
-    """Of the largest scale that has them."""
-    files = [out / f"scale-{scale:g}" / "supplement" / f"{name}.csv" for scale in scales_in(out)]
-    return next((read_rows(file) for file in files if file.exists()), [])
+def _budgets(runs: Sequence[dict[str, str]]) -> Drawing:
+    """What runs of the largest scale spent; the paper's numbers beside those of its size."""
+    scale = max(float(row["scale"]) for row in runs)
+    own = [row for row in runs if float(row["scale"]) == scale]
+    tasks = dict.fromkeys(row["task"] for row in own)
+    pairs: list[tuple[str, str]] = [(task, method) for task in tasks for method in ORDER]
+    rows = {pair: published_row(*pair) for pair in pairs if scale == FULL}
+    paper = {pair: row.episodes for pair, row in rows.items() if row and row.episodes}
+    return draw_budgets(own, pairs, paper, shown_scale(scale))
 
 
 def study_report(study: Study, plan: Plan) -> Report:
     """What a study has found."""
-    filled: Sequence[Filled] = read_all(plan)
+    filled, left = read_all(plan)
     if not filled:
         raise SirlError(
             f"{plan.root} has no finished run of this study with {plan.episodes} unseen episodes yet: train some, or "
-            "give the --scale and --episodes that they have."
+            f"give the --scale and --episodes that they have.{_first(left)}"
         )
     at = shown_scale(plan.scale)
     figures = {"boxes": f"{study.title}: scores of the champions of all runs, at {at}."}
     figures["curves"] = f"{study.title}: by generation, mean, and 95 % interval from three runs on, at {at}."
     tables = [scores_table(filled), significance_table(filled), sizes_table(filled)]
     heading = f"## {study.title}\n\n{study.question} {scale_sentence(filled)}\n\n{_answer(filled)}"
-    return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures)
+    return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures, left)
 
 
 def _answer(filled: Sequence[Filled]) -> str:
@@ -164,11 +155,17 @@ def draw_study(out: Path, scale: float) -> dict[str, Drawing]:
 def write_tables(out: Path, report: Report, show_in: Path | None, mark: str) -> list[Path]:
     """Write the tables and the page of an experiment; also into a page of docs. Which pages were written."""
     write_files(out / "tables", table_files(report.tables, report.rows))
-    write_files(out, {"report.md": page_text(report, "figures")})
+    write_files(out, {"report.md": f"{page_text(report, 'figures')}{_left_out(out, report.left)}"})
     if show_in is None:
         return [out / "report.md"]
     put(page_text(report, relative(out / "figures", show_in)), show_in, mark)
     return [out / "report.md", show_in]
+
+
+def _left_out(out: Path, left: Sequence[Left]) -> str:
+    """The runs that are in no table, with the reason of each; empty if there are none."""
+    lines = [f"- `{one.directory.relative_to(out)}`: {one.why}\n" for one in left]
+    return "".join(["\n### Runs that are in no table\n\n", *lines]) if lines else ""
 
 
 def page_text(report: Report, figures_at: str) -> str:

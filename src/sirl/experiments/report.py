@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sirl.arrays import Floats
 from sirl.experiments.cells import shown_scale
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.results import Filled
-from sirl.experiments.statistics import Comparison, compare, mean_interval, summarize
+from sirl.experiments.statistics import Comparison, compare, mean_interval, moments, summarize
 from sirl.experiments.tables import Table, comma_separated, interval, number, parse_rows, power, probability, spread
-from sirl.search.records import Record
+from sirl.runs import history
+from sirl.runs.history import CURVE_COLUMNS, Group
 
 SEED = 0
 """Of the bootstrap."""
@@ -39,13 +39,24 @@ class Rows(NamedTuple):
 
 def runs_rows(filled: Sequence[Filled]) -> Rows:
     """Every champion of every run."""
-    columns = ["task", "scale", "label", "run", "crowning", "mean", "std", "worst", "best", "episodes", "steps"]
-    columns += ["seconds", "macs", "length", "splits", "leaves", "depth", "weights", "found_in_generation"]
+    columns = ["task", "scale", "label", "run", "crowning", "mean", "std", "worst", "best", "episodes"]
+    columns += [
+        "validation_episodes",
+        "steps",
+        "seconds",
+        "macs",
+        "length",
+        "splits",
+        "leaves",
+        "depth",
+        "weights",
+        "found_in_generation",
+    ]
     rows = [
         _champion_row(one, index, crowning)
         for one in filled
         for index in range(len(one.results))
-        for crowning in CROWNINGS
+        for crowning in one.crownings
     ]
     return Rows("runs", columns, rows)
 
@@ -53,19 +64,20 @@ def runs_rows(filled: Sequence[Filled]) -> Rows:
 def _champion_row(one: Filled, index: int, crowning: str) -> list[Any]:
     result = one.results[index]
     played = result.played(crowning)
-    returns = np.array(played.returns)
-    policy = result.champion(crowning)
+    mean, std = moments(played.returns)
+    policy = result.champions[crowning]
     return [
         one.cell.task,
         float(one.scale),
         one.cell.label,
         result.run,
         crowning,
-        float(returns.mean()),
-        float(returns.std(ddof=1)) if len(returns) > 1 else 0.0,
-        float(returns.min()),
-        float(returns.max()),
+        mean,
+        std or 0.0,
+        min(played.returns),
+        max(played.returns),
         result.episodes,
+        result.validation_episodes,
         sum(record.steps for record in result.history),
         sum(record.seconds for record in result.history),
         float(np.mean(played.macs)),
@@ -82,42 +94,19 @@ def curves_rows(filled: Sequence[Filled]) -> Rows:
     )
 
 
-def curves(groups: Sequence[tuple[str, float, str, Sequence[Sequence[Record]]]]) -> Rows:
-    """The same of any runs: task, scale, label and histories of each group; a run that ended keeps its last values."""
-    columns = "task scale label generation n episodes best best_low best_high validated validated_low validated_high"
-    rows: list[list[Any]] = []
-    for task, scale, label, histories in groups:
-        longest = max(map(len, histories))
-        held = [[history[min(g, len(history) - 1)] for g in range(longest)] for history in histories]
-        best = np.maximum.accumulate([[r.best for r in history] for history in held], axis=1)
-        validated = np.array([[_validated(r.champion) for r in history] for history in held])
-        spent = [np.cumsum([r.episodes for r in history]) for history in histories]
-        for g in range(longest):
-            episodes = float(np.mean([own[min(g, len(own) - 1)] for own in spent]))
-            bands = [*_band(best[:, g]), *_band(validated[:, g])]
-            rows.append([task, float(scale), label, g + 1, len(histories), episodes, *bands])
-    return Rows("curves", columns.split(), rows)
-
-
-def _validated(standing: Any) -> float:
-    return np.nan if standing is None or standing.validation_score is None else float(standing.validation_score)
-
-
-def _band(values: Floats) -> list[float]:
-    """Mean of a generation over runs (n_runs,), and its 95 % interval; of one run the interval is the value."""
-    mean = float(values.mean())
-    return [mean, *(mean_interval(values) if len(values) > 1 else (mean, mean))]
+def curves(groups: Sequence[Group]) -> Rows:
+    """The same of any runs."""
+    return Rows("curves", CURVE_COLUMNS, history.curves(groups, mean_interval))
 
 
 def scores_table(filled: Sequence[Filled], goals: dict[tuple[str, str], str] | None = None) -> Table:
     """Scores of each cell over its runs, for both ways to crown; ``goals`` is the paper's best by task and label."""
-    generator = np.random.default_rng(SEED)
     rows = []
     for one in filled:
-        for crowning in CROWNINGS:
-            found = summarize(one.scores(crowning), generator)
+        for crowning in one.crownings:
+            found = summarize(one.scores(crowning), np.random.default_rng(SEED))
             row = [
-                *(one.cell.task, one.cell.label, f"{one.scale:g}", str(found.n), _SHORT[crowning], number(found.best)),
+                *(one.cell.task, one.name, f"{one.scale:g}", str(found.n), _SHORT[crowning], number(found.best)),
                 *(number(found.median), spread(found.mean, found.std), interval(found.interval)),
                 f"{number(found.iqm)} ({interval(found.iqm_interval)})",
             ]
@@ -162,7 +151,7 @@ def significance_table(filled: Sequence[Filled], published: Any = None) -> Table
     missing: list[str] = []
     for (task, scale), cells in by_task(filled):
         found = {crowning: compare_cells(cells, crowning) for crowning in CROWNINGS}
-        missing += [f"{task}: {tests.missing}" for tests in found.values() if tests.missing]
+        missing += [f"{task}, scale {scale:g}: {tests.missing}" for tests in found.values() if tests.missing]
         for ours, validated in zip(*(found[crowning].pairs for crowning in CROWNINGS), strict=True):
             row = [
                 *(task, f"{scale:g}", f"{ours.one} vs {ours.other}", number(ours.difference)),
@@ -187,19 +176,15 @@ def sizes_table(filled: Sequence[Filled], published: Any = None) -> Table:
     """How large champions are and what they cost to run; ``published(task, label)`` is the paper's complexity."""
     rows = []
     for one in filled:
-        for crowning in CROWNINGS:
+        for crowning in one.crownings:
             sizes = np.median([result.size(crowning) for result in one.results], axis=0)
             macs = [float(np.mean(result.played(crowning).macs)) for result in one.results]
             best = one.best(crowning).unseen.of(crowning)
-            row = [one.cell.task, one.cell.label, f"{one.scale:g}", _SHORT[crowning]]
+            row = [one.cell.task, one.name, f"{one.scale:g}", _SHORT[crowning]]
             row += [*(number(float(value), 1) for value in sizes), power(float(np.median(macs)))]
             for played in (best.whole, best.pruned):
-                returns = np.array(played.returns)
-                row += [
-                    str(played.leaves),
-                    power(float(np.mean(played.macs))),
-                    spread(float(returns.mean()), float(returns.std(ddof=1))),
-                ]
+                score = spread(*moments(played.returns))
+                row += [str(played.leaves), power(float(np.mean(played.macs))), score]
             rows.append(row + ([power(published(one.cell.task, one.cell.label))] if published else []))
     columns = ["task", "method", "scale", "champion", "splits", "leaves", "depth", "weights", "MACs an episode"]
     for which in ("best run", "best run, pruned"):
@@ -220,4 +205,6 @@ def sizes_table(filled: Sequence[Filled], published: Any = None) -> Table:
 def scale_sentence(filled: Sequence[Filled]) -> str:
     """Which sizes the runs have, to stand above everything."""
     scales = dict.fromkeys(one.scale for one in filled)
-    return f"Runs of {', and of '.join(shown_scale(scale) for scale in scales)}."
+    return (
+        f"Runs of {', and of '.join(shown_scale(scale) for scale in scales)}." if scales else "There are no runs yet."
+    )

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import asdict
 
 from sirl.arrays import Floats
-from sirl.errors import SirlError
-from sirl.experiments.cells import SCALED, Cell, Plan, shown_scale
-from sirl.experiments.played import Played, Unseen, champion, read_unseen
+from sirl.errors import SirlError, printable
+from sirl.experiments.cells import FULL, SCALED, Cell, Plan, shown_scale
+from sirl.experiments.paper import OURS
+from sirl.experiments.played import CROWNINGS, Played, Unseen, champion, read_unseen
+from sirl.experiments.statistics import ENOUGH
+from sirl.files import read_plain
 from sirl.model.policy import Policy
 from sirl.reading.complexity import measure
 from sirl.runs.directory import Config, read_config, read_history
 from sirl.search.records import Record
 
+FAILED = "failed.txt"
+"""Of a run directory: why the run failed when it was last tried."""
+_NEUTRAL = ("instruments_every",)
+"""Settings that no result depends on."""
 _VERSIONS = ("gymnasium", "mujoco", "box2d")
 """What defines a task; with the version of sirl, which defines a method."""
 
@@ -29,18 +37,16 @@ class Result(NamedTuple):
     config: Config
     history: list[Record]
     unseen: Unseen
+    champions: dict[str, Policy]
+    """By how they were crowned."""
 
     def played(self, crowning: str) -> Played:
         """Unseen episodes of its champion."""
         return self.unseen.of(crowning).whole
 
-    def champion(self, crowning: str) -> Policy:
-        """Its champion."""
-        return champion(self.directory, crowning)
-
     def size(self, crowning: str) -> tuple[int, int, int, int]:
         """Splits, leaves, depth and weights of its champion."""
-        policy = self.champion(crowning)
+        policy = self.champions[crowning]
         size = measure(policy.tree, policy.task)
         return policy.tree.n_splits, size.leaves, size.depth, size.weights
 
@@ -49,6 +55,30 @@ class Result(NamedTuple):
         """Of training: the paper's budget."""
         return sum(record.episodes for record in self.history)
 
+    @property
+    def validation_episodes(self) -> int:
+        """Played to crown the validated champion, beyond the budget."""
+        return sum(record.validation.episodes for record in self.history)
+
+
+class Left(NamedTuple):
+    """A run that is in no table, and why."""
+
+    directory: Path
+    why: str
+    damaged: bool = False
+    """It can't be read; others have only not come so far."""
+
+    def __str__(self) -> str:
+        return f"{self.directory}: {self.why}"
+
+
+class Reading(NamedTuple):
+    """What there is of an experiment."""
+
+    filled: list[Filled]
+    left: list[Left]
+
 
 class Filled(NamedTuple):
     """A cell with its results, in the order of their runs."""
@@ -56,6 +86,21 @@ class Filled(NamedTuple):
     cell: Cell
     scale: float
     results: list[Result]
+
+    @property
+    def name(self) -> str:
+        """Of its way to train, and where that was on EnvPool."""
+        return f"{self.cell.label} (EnvPool)" if on_envpool(self.results[0].config) else self.cell.label
+
+    @property
+    def crownings(self) -> Sequence[str]:
+        """The ways in which its champions are crowned; our own methods know no training scores."""
+        return ("validation",) if self.cell.method in OURS else CROWNINGS
+
+    def episodes(self, crowning: str) -> float:
+        """What a run takes to have this champion, on average: the budget, and validation where that crowns."""
+        more = [result.validation_episodes if crowning == "validation" else 0 for result in self.results]
+        return float(np.mean([result.episodes for result in self.results]) + np.mean(more))
 
     def scores(self, crowning: str) -> Floats:
         """Mean return of each run's champion, (n_runs,)."""
@@ -66,23 +111,24 @@ class Filled(NamedTuple):
         return self.results[int(self.scores(crowning).argmax())]
 
 
-def is_finished(plan: Plan, cell: Cell, run: int) -> bool:
-    """Whether a run has ended and its champions have played; its checkpoints may be gone by then."""
-    directory = plan.directory(cell, run)
-    if not (directory / "config.toml").exists():
-        return False
-    unseen = read_unseen(directory)
-    return (
-        unseen is not None
-        and unseen.episodes == plan.episodes
-        and has_ended(directory, cell.settings(plan.scale).generations)
-    )
+def largest(filled: Sequence[Filled]) -> list[Filled]:
+    """Of each task and way to train the largest scale that is there."""
+    best: dict[tuple[str, str], float] = {}
+    for one in filled:
+        key = (one.cell.task, one.cell.label)
+        best[key] = max(one.scale, best.get(key, 0.0))
+    return [one for one in filled if one.scale == best[one.cell.task, one.cell.label]]
+
+
+def telling(filled: Sequence[Filled]) -> list[Filled]:
+    """Without a run or two at a small scale, which say nothing; all of them if there are no others."""
+    return [one for one in filled if one.scale == FULL or len(one.results) >= ENOUGH] or list(filled)
 
 
 def is_sound(plan: Plan, cell: Cell, run: int) -> bool:
     """Whether a run is finished and can be read: what was left half-written, or was damaged, is to be done again."""
     try:
-        return is_finished(plan, cell, run)
+        return isinstance(_read(plan, cell, run), Result)
     except SirlError:
         return False
 
@@ -92,34 +138,65 @@ def has_ended(directory: Path, generations: int) -> bool:
     return (directory / "history.jsonl").exists() and len(read_history(directory)) >= generations
 
 
-def read_all(plan: Plan) -> list[Filled]:
-    """Every cell of a plan that has a finished run, whichever machine it is from; raises for what can't be mixed."""
-    filled = []
+def read_all(plan: Plan) -> Reading:
+    """Every cell of a plan that has a finished run, whichever machine it is from, and what had to be left out.
+
+    Raises for what can't be mixed.
+    """
+    filled, left = [], []
     for cell in plan.cells:
         place = plan.root / cell.task / cell.label
         numbers = sorted(int(path.name) for path in place.glob("*") if path.name.isdecimal())
-        for run in numbers:
-            if (plan.directory(cell, run) / "config.toml").exists():
-                _check_place(plan, cell, run)
-        results = [_read(plan, cell, run) for run in numbers if is_finished(plan, cell, run)]
-        if results:
+        found = [_read(plan, cell, run) for run in numbers]
+        left += [one for one in found if isinstance(one, Left)]
+        if results := [one for one in found if isinstance(one, Result)]:
+            _check_alike(results)
             filled.append(Filled(cell, plan.scale, results))
     for task in dict.fromkeys(one.cell.task for one in filled):
         _check_versions(result for one in filled if one.cell.task == task for result in one.results)
-    return filled
+    return Reading(filled, left)
 
 
-def _read(plan: Plan, cell: Cell, run: int) -> Result:
+def _read(plan: Plan, cell: Cell, run: int) -> Result | Left:
+    """A run, if it is finished and whole; raises for one that does not belong where it is."""
     directory = plan.directory(cell, run)
-    config, unseen = read_config(directory), read_unseen(directory)
-    assert unseen is not None
-    return Result(run, directory, config, read_history(directory), unseen)
+    if not (directory / "config.toml").exists():
+        if any((directory / name).exists() for name in ("champion.json", "unseen.json")):
+            return Left(directory, "it has no config.toml: restore it, or remove the run.", damaged=True)
+        return Left(directory, failure(directory) or "it has not begun.")
+    try:
+        config = read_config(directory)
+    except SirlError as error:
+        return Left(directory, str(error), damaged=True)
+    _check_place(plan, cell, run, config)
+    try:
+        ended = has_ended(directory, cell.settings(plan.scale).generations)
+        unseen = read_unseen(directory) if ended else None
+        if unseen is None:
+            return Left(directory, failure(directory) or "it has not ended yet.")
+        if unseen.episodes != plan.episodes:
+            why = f"its champions have played {unseen.episodes} unseen episodes, and the others {plan.episodes}."
+            return Left(directory, why)
+        champions = {crowning: champion(directory, crowning) for crowning in CROWNINGS}
+        return Result(run, directory, config, read_history(directory), unseen, champions)
+    except SirlError as error:
+        return Left(directory, str(error), damaged=True)
 
 
-def _check_place(plan: Plan, cell: Cell, run: int) -> None:
+def failure(directory: Path) -> str:
+    """Why a run failed when it was last tried; empty if it did not."""
+    file = directory / FAILED
+    try:
+        return printable(read_plain(file, 10**6).decode(errors="replace").strip())
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        return f"why can't be read ({error.strerror})"
+
+
+def _check_place(plan: Plan, cell: Cell, run: int, config: Config) -> None:
     """Refuse a run, finished or not, that is of another scale, method or seed than its directory says."""
-    directory = plan.directory(cell, run)
-    config, expected = read_config(directory), cell.settings(plan.scale)
+    directory, expected = plan.directory(cell, run), cell.settings(plan.scale)
     for name in (*SCALED, *cell.changes):
         here, there = getattr(config.settings, name), getattr(expected, name)
         if here != there:
@@ -132,6 +209,31 @@ def _check_place(plan: Plan, cell: Cell, run: int) -> None:
             f"{directory} holds a run of {config.method} on {config.env} with seed {config.seed}: move it to where it "
             "belongs, or remove it."
         )
+
+
+def _check_alike(results: Sequence[Result]) -> None:
+    """Refuse to pool runs that differ in more than their seed."""
+    first = results[0]
+    there = _asked(first.config)
+    for result in results[1:]:
+        for name, here in _asked(result.config).items():
+            if here != there[name]:
+                raise SirlError(
+                    f"{result.directory} was trained with {name} = {here} and {first.directory} with {there[name]}, "
+                    "which can't be pooled: train one of them again, or move it elsewhere."
+                )
+
+
+def _asked(config: Config) -> dict[str, Any]:
+    """All that a run's result depends on but its seed."""
+    settings = {name: value for name, value in asdict(config.settings).items() if name not in _NEUTRAL}
+    others = {name: getattr(config, name) for name in ("start", "env_options", "derive", "mirror")}
+    return settings | others | {"simulator": "envpool" if on_envpool(config) else "gymnasium or mujoco"}
+
+
+def on_envpool(config: Config) -> bool:
+    """Whether a run was trained on EnvPool; the other two simulators give the same bits."""
+    return config.simulator == "envpool"
 
 
 def _check_versions(results: Iterable[Result]) -> None:

@@ -20,6 +20,10 @@ from sirl.arrays import Floats
 RESAMPLES = 2000
 """Bootstrap samples: the ends of a 95 % interval then have some 50 samples beyond them."""
 SIGNIFICANT = 0.05
+ENOUGH = 3
+"""Runs below which their best is marked with no star."""
+_SAME = 1e-9
+"""Scores that differ by less, relative to their size, differ by rounding."""
 _STARS = ((1e-4, "****"), (1e-3, "***"), (1e-2, "**"), (SIGNIFICANT, "*"))
 
 
@@ -75,6 +79,12 @@ class Comparison(NamedTuple):
     """Why there are no tests; empty if there are."""
 
 
+def moments(scores: Sequence[float] | Floats) -> tuple[float, float | None]:
+    """Mean and standard deviation (with n - 1 below the line) of a sample; a single score has no deviation."""
+    sample = np.asarray(scores, dtype=np.float64)
+    return float(sample.mean()), float(sample.std(ddof=1)) if len(sample) > 1 else None
+
+
 def interquartile_mean(scores: Floats) -> float:
     """Mean of the middle half of all scores, of any shape: a quarter is cut at either end, as ``rliable`` has it."""
     return float(stats.trim_mean(scores, 0.25, axis=None))
@@ -99,12 +109,12 @@ def bootstrap_iqm(scores: Floats, generator: np.random.Generator, resamples: int
 def summarize(scores: Sequence[float] | Floats, generator: np.random.Generator) -> Summary:
     """One sample in numbers; ``generator`` is where the bootstrap's draws come from."""
     sample = np.asarray(scores, dtype=np.float64)
-    mean, n = float(sample.mean()), len(sample)
-    several = n > 1
+    mean, std = moments(sample)
+    several = len(sample) > 1
     return Summary(
-        n=n,
+        n=len(sample),
         mean=mean,
-        std=float(sample.std(ddof=1)) if several else None,
+        std=std,
         median=float(np.median(sample)),
         best=float(sample.max()),
         interval=mean_interval(sample) if several else None,
@@ -130,7 +140,7 @@ def compare(samples: Mapping[str, Sequence[float] | Floats]) -> Comparison:
         missing = (
             f"tests need two scores or more of each, and {', '.join(few)} {'has' if len(few) == 1 else 'have'} one"
         )
-    elif all(np.ptp(sample) == 0 for sample in arrays.values()):
+    elif not any(_varies(sample) for sample in arrays.values()):
         missing = "no test applies where no sample varies"
     f = p = tukey = None
     if not missing:
@@ -151,18 +161,25 @@ def compare(samples: Mapping[str, Sequence[float] | Floats]) -> Comparison:
     return Comparison(f, p, pairs, missing)
 
 
+def _varies(sample: Floats) -> bool:
+    """Whether a sample differs by more than rounding."""
+    return bool(np.ptp(sample) > _SAME * np.abs(sample).max())
+
+
 def welch(one: Floats, other: Floats) -> float | None:
     """The p of Welch's t-test; 0 where neither sample varies and they differ, None where there is nothing to test."""
     if min(len(one), len(other)) < 2:
         return None
-    if np.ptp(one) == np.ptp(other) == 0:
-        return None if one[0] == other[0] else 0.0
+    if not _varies(one) and not _varies(other):
+        return 0.0 if _varies(np.array([one[0], other[0]])) else None
     with _quiet():
         return float(stats.ttest_ind(one, other, equal_var=False).pvalue)
 
 
 def welch_of_moments(one: tuple[float, float, int], other: tuple[float, float, int]) -> float | None:
     """The same from published numbers: mean, standard deviation and size of either sample."""
+    if min(one[2], other[2]) < 2:
+        return None
     if one[1] == other[1] == 0:
         return None if one[0] == other[0] else 0.0
     return float(stats.ttest_ind_from_stats(*one, *other, equal_var=False).pvalue)
@@ -177,5 +194,5 @@ def _quiet() -> Iterator[None]:
 
 
 def star_mark(p: float | None) -> str:
-    """The paper's marks: ns, then a star for 0.05 and one more for each of 0.01, 0.001 and 0.0001."""
-    return "ns" if p is None else next((mark for limit, mark in _STARS if p <= limit), "ns")
+    """The paper's marks: ns, then a star for 0.05 and one more for each of 0.01, 0.001 and 0.0001; – without a test."""
+    return "–" if p is None else next((mark for limit, mark in _STARS if p <= limit), "ns")

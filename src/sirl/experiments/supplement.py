@@ -1,5 +1,8 @@
 """What the paper's supplement shows of its printed trees: their scores, and what happens to one coefficient at a time.
 
+Needs no run. A task has files of its own, so that the shares of several machines are merged by copying:
+``OUT/scale-F/supplement/TASK-printed.csv`` and ``TASK-coefficients.csv``.
+
 InvertedPendulum's condition is α(x + k_v·v) + β(θ + k_ω·ω) < t. Hopper's second is ω_f > c_3 - c_4·v_z and its third
 ω_t < c_5·ω_l - c_6, with further terms that stay as they are printed.
 """
@@ -8,19 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from sirl.engine import local_engine
+from sirl.experiments.cells import FULL, Plan, scales_in
+from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play
 from sirl.experiments.report import Rows
-from sirl.experiments.statistics import welch_of_moments
-from sirl.experiments.tables import Table, number, power, probability, spread
+from sirl.experiments.statistics import moments, welch_of_moments
+from sirl.experiments.tables import Table, number, power, probability, read_rows, spread
+from sirl.experiments.writing import table_files, write_files
 from sirl.model.policy import Policy, load
 from sirl.simulators.environments import usable_cores
 
 PRINTED = ("InvertedPendulum", "LunarLander", "Swimmer", "Reacher", "Hopper", "Walker2d")
+_FINE, _COARSE = 41, 9
+"""Values of a coefficient, at the paper's size and at any smaller one."""
 
 
 class Coefficient(NamedTuple):
@@ -60,13 +69,50 @@ COEFFICIENTS = (
 """With the ranges of the paper's figures."""
 
 
-def coefficient_rows(tasks: Sequence[str], points: int, episodes: int, workers: int | None = None) -> Rows:
-    """Mean and standard deviation of the return at so many values of each coefficient of these tasks' trees."""
+def fill_supplement(plan: Plan, workers: int | None) -> None:
+    """Play the printed trees of the plan's tasks and vary their coefficients, where that is not done already."""
+    points = _FINE if plan.scale == FULL else _COARSE
+    fewer = max(3, round(plan.episodes * plan.scale))
+    for task in dict.fromkeys(cell.task for cell in plan.cells):
+        if _played(plan, task, "printed") < plan.episodes:
+            _write(plan, task, printed_rows(task, plan.episodes, workers))
+        if _played(plan, task, "coefficients") < fewer:
+            _write(plan, task, coefficient_rows(task, points, fewer, workers))
+
+
+def read_supplement(out: Path, name: str) -> list[dict[str, str]]:
+    """The rows of ``printed`` or ``coefficients``: each task's from the largest scale that has them."""
+    scales = scales_in(out)
+    found = []
+    for task in TASKS:
+        files = [_file(out / f"scale-{scale:g}", task, name) for scale in scales]
+        found += next((read_rows(file) for file in files if file.exists()), [])
+    return found
+
+
+def _file(root: Path, task: str, name: str) -> Path:
+    return root / "supplement" / f"{task}-{name}.csv"
+
+
+def _played(plan: Plan, task: str, name: str) -> int:
+    """Episodes that each tree of a saved file has played; 0 if there is none."""
+    file = _file(plan.root, task, name)
+    return min((int(row["episodes"]) for row in read_rows(file)), default=0) if file.exists() else 0
+
+
+def _write(plan: Plan, task: str, found: Rows) -> None:
+    if found.rows:
+        named = found._replace(name=f"{task}-{found.name}")
+        write_files(plan.root / "supplement", table_files([], [named]))
+
+
+def coefficient_rows(task: str, points: int, episodes: int, workers: int | None = None) -> Rows:
+    """Mean and standard deviation of the return at so many values of each coefficient of a task's tree."""
     columns = ["coefficient", "task", "printed", "value", "episodes", "mean", "std"]
     items = [
         (coefficient, float(ratio))
         for coefficient in COEFFICIENTS
-        if load(f"paper:{coefficient.tree}").task.env in tasks
+        if load(f"paper:{coefficient.tree}").task.env == task
         for ratio in np.linspace(coefficient.low, coefficient.high, points)
     ]
     return Rows("coefficients", columns, _each(partial(_coefficient_row, episodes), items, workers))
@@ -75,31 +121,22 @@ def coefficient_rows(tasks: Sequence[str], points: int, episodes: int, workers: 
 def _coefficient_row(episodes: int, context: None, item: tuple[Coefficient, float]) -> list[object]:  # noqa: ARG001
     coefficient, ratio = item
     policy = load(f"paper:{coefficient.tree}")
-    returns = np.array(play(coefficient.changed(policy, ratio), episodes).returns)
-    printed = coefficient.printed(policy)
-    return [
-        coefficient.name,
-        policy.task.env,
-        printed,
-        ratio,
-        episodes,
-        float(returns.mean()),
-        float(returns.std(ddof=1)),
-    ]
+    mean, std = moments(play(coefficient.changed(policy, ratio), episodes).returns)
+    return [coefficient.name, policy.task.env, coefficient.printed(policy), ratio, episodes, mean, std or 0.0]
 
 
-def printed_rows(tasks: Sequence[str], episodes: int, workers: int | None = None) -> Rows:
-    """What the printed trees of these tasks score, and what their decisions cost."""
+def printed_rows(task: str, episodes: int, workers: int | None = None) -> Rows:
+    """What the printed tree of a task scores, and what its decisions cost."""
     columns = ["tree", "task", "episodes", "mean", "std", "paper_mean", "paper_std", "macs", "leaves"]
-    names = [name for name in PRINTED if load(f"paper:{name}").task.env in tasks]
+    names = [name for name in PRINTED if load(f"paper:{name}").task.env == task]
     return Rows("printed", columns, _each(partial(_printed_row, episodes), names, workers))
 
 
 def _printed_row(episodes: int, context: None, name: str) -> list[object]:  # noqa: ARG001
     policy = load(f"paper:{name}")
     played = play(policy, episodes)
-    returns = np.array(played.returns)
-    scores = [float(returns.mean()), float(returns.std(ddof=1)), *(policy.origin.published_score or ())]
+    mean, std = moments(played.returns)
+    scores = [mean, std or 0.0, *(policy.origin.published_score or ())]
     return [name, policy.task.env, episodes, *scores, float(np.mean(played.macs)), policy.tree.n_leaves]
 
 
@@ -111,12 +148,13 @@ def printed_table(rows: Sequence[dict[str, str]]) -> Table:
         p = welch_of_moments((*here, int(row["episodes"])), (*paper, 100))
         cells = [f"`paper:{row['tree']}`", row["episodes"], spread(*here), spread(*paper), probability(p)]
         lines.append([*cells, power(float(row["macs"])), number(float(row["leaves"]), 0)])
+    swimmer = " Why Swimmer's falls short is not known." if any(row["tree"] == "Swimmer" for row in rows) else ""
     return Table(
         "printed",
         "The paper's printed trees",
         "They were written by nobody here, so they check simulator, action mapping, tree semantics and scoring end to "
-        "end. p is that of Welch's t-test between our episodes and the paper's mean and standard deviation over 100. "
-        "Why Swimmer's falls short is not known.",
+        "end. p is that of Welch's t-test between our episodes and the paper's mean and standard deviation over 100."
+        f"{swimmer}",
         ["tree", "episodes", "score", "paper", "p", "MACs an episode", "leaves"],
         lines,
     )
@@ -124,7 +162,9 @@ def printed_table(rows: Sequence[dict[str, str]]) -> Table:
 
 def _each(function: object, items: Sequence[object], workers: int | None) -> list[list[object]]:
     """``function`` over items on worker processes."""
-    with local_engine(_nothing, min(workers or usable_cores(), max(1, len(items)))) as engine:
+    if not items:
+        return []
+    with local_engine(_nothing, min(workers or usable_cores(), len(items))) as engine:
         return engine.map(function, items)  # type: ignore[arg-type]
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sirl.errors import SirlError
 from sirl.experiments.statistics import Interval
 
-_LATEX = {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "±": r"$\pm$", "−": "$-$", "–": "--", "≤": r"$\leq$"}
+_LATEX = {
+    **{"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "$": r"\$", "<": "$<$", ">": "$>$", "`": ""},
+    **{"±": r"$\pm$", "−": "$-$", "–": "--", "≤": r"$\leq$", "‡": r"$\ddagger$"},
+}
 
 
 class Table(NamedTuple):
@@ -25,6 +29,8 @@ class Table(NamedTuple):
     """What is in it and how it came about, in a sentence or two."""
     columns: list[str]
     rows: list[list[str]]
+    numbers: Mapping[str, list[Any]] = MappingProxyType({})
+    """Further columns of the CSV, for programs: one value a row."""
 
 
 def plain(table: Table) -> str:
@@ -56,7 +62,15 @@ def latex(table: Table) -> str:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    return f"% {table.title}. {table.note}\n" + "\n".join(lines) + "\n"
+    stop = "" if table.title.endswith("?") else "."
+    return f"% {table.title}{stop} {table.note}\n" + "\n".join(lines) + "\n"
+
+
+def table_csv(table: Table) -> str:
+    """A table with its numbers as CSV."""
+    more = zip(*table.numbers.values(), strict=True) if table.numbers else [()] * len(table.rows)
+    rows = [[*row, *values] for row, values in zip(table.rows, more, strict=True)]
+    return comma_separated([*table.columns, *table.numbers], rows)
 
 
 def comma_separated(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sirl.errors import SirlError
 from sirl.experiments.report import Rows
-from sirl.experiments.tables import Table, comma_separated, latex, markdown
+from sirl.experiments.tables import Table, comma_separated, latex, markdown, table_csv
 from sirl.figures.drawing import Drawing
 from sirl.files import make_directory, write_atomically
 from sirl.runs.directory import writable
@@ -22,7 +22,7 @@ def table_files(tables: Sequence[Table], rows: Sequence[Rows]) -> dict[str, str]
     files = {f"{one.name}.csv": comma_separated(one.columns, one.rows) for one in rows}
     for table in tables:
         files |= {
-            f"{table.name}.csv": comma_separated(table.columns, table.rows),
+            f"{table.name}.csv": table_csv(table),
             f"{table.name}.md": markdown(table),
             f"{table.name}.tex": latex(table),
         }
@@ -44,9 +44,10 @@ def save_figures(directory: Path, drawings: dict[str, Drawing]) -> None:
 
 
 def page(heading: str, tables: Sequence[Table], figures: dict[str, str], figures_at: str) -> str:
-    """Everything in one text: a sentence, figures (name and caption), tables."""
-    shown = [f"![{caption}]({figures_at}/{name}.svg)\n\n{caption}\n" for name, caption in figures.items()]
-    return "\n".join([f"{heading}\n", *shown, *(markdown(table) for table in tables)])
+    """Everything in one text: a sentence, the first table, figures (name and caption), the other tables."""
+    shown = [f"![{name}]({figures_at}/{name}.svg)\n\n{caption}\n" for name, caption in figures.items()]
+    first, *others = [markdown(table) for table in tables] or [""]
+    return "\n".join([f"{heading}\n", first, *shown, *others])
 
 
 def put(text: str, path: Path, mark: str) -> None:

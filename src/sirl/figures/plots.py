@@ -13,6 +13,8 @@ _ENOUGH = 3
 """Runs that have a band: the interval of two is twelve times as wide as what they differ by."""
 _NARROW = 4
 """Boxes that fit into a third of a page."""
+_LONG = 16
+"""Letters of a name that fit into a panel, or under a box."""
 _FEW = 12
 """Points that are marked: fewer do not make a curve by themselves."""
 INSTRUMENTS = {
@@ -45,8 +47,7 @@ def draw_curves(rows: Sequence[Row], which: Sequence[str] = tuple(CURVES), title
                 axis.set_ylabel(CURVES[curve], fontsize=8)
             axis.xaxis.get_major_locator().set_params(integer=True)
             _look_at(axis, [value for row in rows if row["task"] == task for value in _numbers([row], curve)])
-            if curve == which[0]:
-                axis.legend(title="runs in brackets" if axis is axes[0] else None, fontsize=7, title_fontsize=7)
+        _legend(figure, [axis for axis, (_, curve) in zip(axes, what, strict=True) if curve == which[0]])
         if len(which) == 1:
             figure.supylabel(CURVES[which[0]], fontsize=9)
         if title:
@@ -60,7 +61,9 @@ def draw_boxes(
     targets: dict[tuple[str, str], float] | None = None,
     what: str = "mean return on unseen episodes",
 ) -> Drawing:
-    """Scores by label, a panel a task: every run (or episode) a dot, the paper's best a diamond.
+    """Scores by label, a panel a task: every run (or episode) a dot, with a box from three on.
+
+    The paper's best is a diamond.
 
     Pale boxes are champions by training score, the paper's way; strong ones were validated.
     """
@@ -80,6 +83,10 @@ def draw_boxes(
                     axis.plot(place, targets[task, label], "D", color="black", markersize=4.5, zorder=4)
             axis.set_title(task)
             axis.set_xticks(range(len(labels)), labels, fontsize=8 if most <= _NARROW else 7)
+            if max(map(len, labels)) > _LONG:
+                axis.tick_params(axis="x", rotation=20)
+                for text in axis.get_xticklabels():
+                    text.set_horizontalalignment("right")
             axis.grid(visible=False, axis="x")
         figure.supylabel(what, fontsize=9)
         marks = ["pale: champion by training score   strong: validated"] if both else []
@@ -89,26 +96,36 @@ def draw_boxes(
         return Drawing(figure)
 
 
-def draw_budgets(rows: Sequence[Row], published: dict[tuple[str, str], float], title: str = "") -> Drawing:
-    """Episodes of training by task and label, with the paper's numbers as outlines at its size."""
+def draw_budgets(
+    rows: Sequence[Row], expected: Sequence[tuple[str, str]], published: dict[tuple[str, str], float], title: str = ""
+) -> Drawing:
+    """Mean episodes of training by label, a panel a task, with the paper's numbers as outlines.
+
+    ``expected`` are the task and label of all bars that there may be: those without rows are marked as not run.
+    """
     with style():
-        tasks, labels = _distinct(rows, "task"), _distinct(rows, "label")
-        figure, (axis,) = panels(1, width=8.6, height=3.0)
-        width = 0.8 / len(labels)
-        for number, label in enumerate(labels):
-            for place, task in enumerate(tasks):
-                episodes = _numbers([r for r in rows if (r["task"], r["label"]) == (task, label)], "episodes")
-                at = place + (number - (len(labels) - 1) / 2) * width
-                if episodes:
-                    named = label if label not in axis.get_legend_handles_labels()[1] else None
-                    mean = sum(episodes) / len(episodes)
-                    axis.bar(at, mean, width * 0.9, color=_colours(rows)[label], label=named)
-                if (task, label) in published:
-                    axis.bar(at, published[task, label], width * 0.9, fill=False, edgecolor="black", linewidth=0.7)
-        axis.set_xticks(range(len(tasks)), [task.partition("-v")[0] for task in tasks], fontsize=8)
-        axis.set(ylabel="episodes of training", yscale="log", title=title)
-        axis.grid(visible=False, axis="x")
-        axis.legend(title="outlines: the paper", fontsize=8, title_fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        tasks = _distinct(rows, "task")
+        figure, axes = panels(len(tasks), height=2.4)
+        colours = _colours([*({"label": label} for _, label in expected), *rows])
+        for axis, task in zip(axes, tasks, strict=True):
+            own = dict(_by_label(rows, task))
+            labels = list(dict.fromkeys([*(label for where, label in expected if where == task), *own]))
+            for place, label in enumerate(labels):
+                outline = published.get((task, label), 0)
+                if outline:
+                    axis.bar(place, outline, 0.7, fill=False, edgecolor="black", linewidth=0.8)
+                if label in own:
+                    episodes = _numbers(own[label], "episodes")
+                    axis.bar(place, sum(episodes) / len(episodes), 0.62, color=colours[label])
+                else:
+                    axis.text(place, outline / 2, "not run", ha="center", va="center", rotation=90, fontsize=8)
+            axis.set_xticks(range(len(labels)), labels, fontsize=8)
+            axis.set(title=task, ylim=(0, None))
+            axis.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
+            axis.grid(visible=False, axis="x")
+        figure.supylabel("episodes of training", fontsize=9)
+        figure.supxlabel("outlines: the paper" if published else "", fontsize=8)
+        figure.suptitle(title, fontsize=10)
         return Drawing(figure)
 
 
@@ -126,11 +143,12 @@ def draw_coefficients(rows: Sequence[Row]) -> Drawing:
             axis.fill_between(value, low, high, color=colour, alpha=0.2, linewidth=0)
             axis.axvline(float(own[0]["printed"]), color="black", linestyle="--", linewidth=1)
             axis.set(
-                title=own[0]["task"], xlabel=f"${name.replace('ω', chr(92) + 'omega')}$", xlim=(value[0], value[-1])
+                title=f"{own[0]['task']}, {own[0]['episodes']} episodes a value",
+                xlabel=f"${name.replace('ω', chr(92) + 'omega')}$",
+                xlim=(value[0], value[-1]),
             )
             axis.set_ylim(min(0, *low), 1.07 * max(high))
         figure.supylabel("return", fontsize=9)
-        figure.suptitle(f"{rows[0]['episodes']} episodes a value", fontsize=10)
         return Drawing(figure)
 
 
@@ -158,8 +176,7 @@ def draw_instruments(rows: Sequence[Row]) -> Drawing:
             if len(names) == 1:
                 axis.axhline(0, color="black", linewidth=0.6)
                 axis.set_ylim(min(-0.25, axis.get_ylim()[0]), 1.02)
-        if axes[0].get_legend_handles_labels()[1]:
-            axes[0].legend(fontsize=7)
+        _legend(figure, axes[:1], "")
         return Drawing(figure)
 
 
@@ -178,9 +195,23 @@ def draw_fronts(rows: Sequence[Row]) -> Drawing:
                 axis.plot([], [], color=colours[label], marker="o", markersize=3, label=label)
             axis.set(title=task, xlabel="numbers in the policy")
             axis.xaxis.get_major_locator().set_params(integer=True)
-            axis.legend(fontsize=7)
+        _legend(figure, axes, "")
         figure.supylabel("mean return on the run's own starts", fontsize=9)
         return Drawing(figure)
+
+
+def _legend(figure: Any, axes: Sequence[Any], title: str = "runs in brackets") -> None:
+    """In each panel; below all of them where a name is too long for that."""
+    named = {text: line for axis in axes for line, text in zip(*axis.get_legend_handles_labels(), strict=True)}
+    longest = max(map(len, named), default=0)
+    if longest > _LONG + len(" (10)"):
+        room = int(15 * figure.get_figwidth())
+        columns = max(1, min(len(named), room // (longest + 6)))
+        below: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "title": title or None}
+        figure.legend(list(named.values()), list(named), fontsize=7, title_fontsize=7, **below)
+        return
+    for axis in axes if named else []:
+        axis.legend(title=title if title and axis is axes[0] else None, fontsize=7, title_fontsize=7)
 
 
 def _look_at(axis: Any, means: list[float]) -> None:
@@ -195,18 +226,19 @@ def _look_at(axis: Any, means: list[float]) -> None:
 
 def _box(axis: Any, scores: list[float], at: float, colour: str, alpha: float) -> None:
     lines: dict[str, Any] = {"color": colour, "linewidth": 1}
-    axis.boxplot(
-        [scores],
-        positions=[at],
-        widths=0.3,
-        patch_artist=True,
-        showfliers=False,
-        manage_ticks=False,
-        boxprops={"facecolor": colour, "edgecolor": colour, "alpha": alpha},
-        medianprops={"color": "black", "linewidth": 1.2},
-        whiskerprops=lines,
-        capprops=lines,
-    )
+    if len(scores) >= _ENOUGH:
+        axis.boxplot(
+            [scores],
+            positions=[at],
+            widths=0.3,
+            patch_artist=True,
+            showfliers=False,
+            manage_ticks=False,
+            boxprops={"facecolor": colour, "edgecolor": colour, "alpha": alpha},
+            medianprops={"color": "black", "linewidth": 1.2},
+            whiskerprops=lines,
+            capprops=lines,
+        )
     spots = [at + 0.04 * ((i % 5) - 2) for i in range(len(scores))]
     axis.plot(spots, scores, "o", color=colour, markersize=2.6, markeredgecolor="white", markeredgewidth=0.4, zorder=3)
 

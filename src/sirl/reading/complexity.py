@@ -1,9 +1,10 @@
 """How much a tree computes: the paper's complexity, multiply-accumulates per episode.
 
 A visited split costs one multiply-accumulate for each weight that is not zero, and one for the constant that the sum is
-compared with; an episode costs the sum over its steps of the splits on the way to a leaf. A leaf that computes costs
-its terms, and a derived feature that is needed costs its operations at every step. The paper's InvertedPendulum, 4
-weights and a constant over 1000 steps, comes to its printed 5.0e3.
+compared with; an episode costs the sum over its steps of the splits on the way to a leaf. A leaf that does one thing
+costs nothing. A law costs, for each of its outputs, one for each term (a product of k features k), and one for its
+constant if it has one. A derived feature that is needed costs its operations at every step. The paper's
+InvertedPendulum, 4 weights and a constant over 1000 steps, comes to its printed 5.0e3.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sirl.arrays import Ints
+from sirl.model.formula import Sum
 from sirl.model.task import Task
 from sirl.model.tree import Tree, used_features
 from sirl.reading.playing import Visits
@@ -35,9 +37,15 @@ def split_costs(tree: Tree) -> Ints:
 
 
 def leaf_costs(tree: Tree) -> Ints:
-    """Multiplications of each leaf, (n_leaves,): none where it does one thing."""
+    """Multiply-accumulates of each leaf, (n_leaves,): none where it does one thing."""
     formulas = [tree.leaves.formula(leaf) for leaf in range(tree.n_leaves)]
-    return np.array([sum(len(t.features) for total in f.sums for t in total.terms) for f in formulas], dtype=np.int64)
+    return np.array([sum(map(_sum_cost, formula.sums)) for formula in formulas], dtype=np.int64)
+
+
+def _sum_cost(total: Sum) -> int:
+    """Of one output: a number alone takes no work."""
+    products = sum(len(term.features) for term in total.terms)
+    return products + (total.constant != 0) if products else 0
 
 
 def decision_costs(tree: Tree, task: Task) -> Ints:

@@ -6,7 +6,9 @@ other keep all workers busy all the time.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,7 +17,8 @@ import gymnasium as gym
 
 from sirl.config import checked
 from sirl.engine import Engine, make_engine
-from sirl.errors import SirlError, WorkFailure
+from sirl.errors import InUseError, SirlError, WorkFailure, in_words
+from sirl.files import append
 from sirl.model.policy import Policy, load
 from sirl.options import Episodes, Workers
 from sirl.runs.directory import Score, read_history, read_score
@@ -38,6 +41,18 @@ class Job(NamedTuple):
     def label(self) -> str:
         """What this job is, for a message."""
         return f"the run in {self.out}"
+
+
+class Failed(NamedTuple):
+    """A run that did not come to its end."""
+
+    job: Job
+    reason: str
+    in_use: bool = False
+    """Another process is at it: that is no failure of the run."""
+
+    def __str__(self) -> str:
+        return f"{self.job.label}: {self.reason}"
 
 
 class Finished(NamedTuple):
@@ -75,22 +90,50 @@ def train_all(
     jobs = [job._replace(out=str(Path(job.out).resolve())) for job in jobs]
     if len({job.out for job in jobs}) < len(jobs):
         raise SirlError("two runs have the same directory: give each one of its own.")
-    with make_engine(engine, _nothing, workers, address) as team:
-        failures = _train_each(team, episodes, jobs)
-    if failures:
-        raise SirlError("\n".join(failures))
+    with make_engine(engine, nothing, workers, address) as team:
+        failed = do_each(team, partial(_train, episodes), jobs)
+    if failed:
+        raise SirlError("\n".join(map(str, failed)))
     return [read_finished(job.out) for job in jobs]
 
 
-def _train_each(team: Engine[None], episodes: int, jobs: list[Job]) -> list[str]:
-    """Train every job to its end, also after one that ends its process; why some failed."""
-    crashed: list[WorkFailure] = []
+def do_each(team: Engine[None], work: Callable[[Job], None], jobs: Sequence[Job]) -> list[Failed]:
+    """``work`` on every job, whatever becomes of the others; those that failed.
+
+    Work that is done must take no time when it is asked for again: a worker process that ended has all asked once more.
+    """
+    crashed: list[Failed] = []
     while True:
-        left = [job for job in jobs if job.label not in {failure.where for failure in crashed}]
+        gone = {one.job.label for one in crashed}
+        left = [job for job in jobs if job.label not in gone]
         try:
-            return [*map(str, crashed), *(text for text in team.map(partial(_train, episodes), left) if text)]
-        except WorkFailure as failure:  # what the others have done is kept, and is not done again
-            crashed.append(failure)
+            reasons = team.map(partial(_attempt, work), left)
+        except WorkFailure as failure:  # what the others have done is kept
+            crashed += [Failed(job, f"it {failure.message.rstrip('.')}.") for job in left if job.label == failure.where]
+            if len(crashed) == len(gone):
+                raise
+            continue
+        failed = [Failed(job, *why) for job, why in zip(left, reasons, strict=True) if why is not None]
+        return [*crashed, *failed]
+
+
+def _attempt(work: Callable[[Job], None], context: None, job: Job) -> tuple[str, bool] | None:  # noqa: ARG001
+    """Work on a job in this process; why that failed and whether it is in use, or None."""
+    try:
+        work(job)
+    except Exception as error:  # whatever it is, it stops no other run
+        reason = reason_of(error)
+        if not isinstance(error, (SirlError, OSError)):
+            with suppress(OSError):
+                append(Path(job.out) / "log.txt", traceback.format_exc().encode(errors="replace"))
+                reason += f" (where, is in {job.out}/log.txt)"
+        return reason, isinstance(error, InUseError)
+    return None
+
+
+def reason_of(error: Exception) -> str:
+    """Why a run failed: a sentence of ours, or what kind of exception it was."""
+    return str(error) if isinstance(error, (SirlError, OSError)) else f"it raised {in_words(error)}"
 
 
 def read_finished(directory: str | Path) -> Finished:
@@ -98,25 +141,21 @@ def read_finished(directory: str | Path) -> Finished:
     return Finished(load(directory), read_history(directory), read_score(directory))
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """What a worker needs beforehand: a run makes all that it needs."""
 
 
-def _train(episodes: int, context: None, job: Job) -> str:  # noqa: ARG001
-    """Train a job to its end in this process; why that failed, or nothing."""
+def _train(episodes: int, job: Job) -> None:
+    """Train a job to its end in this process, and score its champion."""
     out = Path(job.out)
-    try:
-        run = open_run(job)
-        finished = run.over and _is_scored(out, episodes)
-        if not finished:
-            (out / "score.json").unlink(missing_ok=True)
-        for _ in run.generations():
-            pass
-        if not finished:
-            run.score(episodes)
-    except SirlError as error:
-        return f"{job.label}: {error}"
-    return ""
+    run = open_run(job)
+    finished = run.over and _is_scored(out, episodes)
+    if not finished:
+        (out / "score.json").unlink(missing_ok=True)
+    for _ in run.generations():
+        pass
+    if not finished:
+        run.score(episodes)
 
 
 def open_run(job: Job) -> Training:

@@ -21,7 +21,7 @@ import msgspec
 import tomli_w
 
 from sirl.config import Method, Settings
-from sirl.errors import SirlError, WriteFailure
+from sirl.errors import InUseError, SirlError, WriteFailure
 from sirl.files import append, make_directory, open_to_append, read_plain, set_aside, write_atomically
 from sirl.model.policy import Policy, is_edited
 from sirl.options import Backend
@@ -120,7 +120,7 @@ class RunDirectory:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.unlock()
-            raise SirlError(f"another process is at work in {self.path}: wait for it, or stop it first.") from None
+            raise InUseError(f"another process is at work in {self.path}: wait for it, or stop it first.") from None
 
     def unlock(self) -> None:
         """Let others in."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from html import escape
-from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
+from sirl.arrays import Floats
 from sirl.search.records import Record
 
 _SHOWN = 20
 """Rows of a long history that a notebook shows: its last ones."""
 
 
+CURVE_COLUMNS = [
+    *("task", "scale", "label", "generation", "n", "episodes"),
+    *("best", "best_low", "best_high", "validated", "validated_low", "validated_high"),
+]
 INSTRUMENTS = ("repeat", "heritage", "claimed", "survivors")
 """What instruments measure, by the names of :class:`sirl.search.records.Instruments`."""
 
@@ -44,15 +51,8 @@ class History(list[Record]):
 
     def curve(self, task: str, label: str) -> list[dict[str, str]]:
         """The rows of its curves, as :func:`sirl.figures.plots.draw_curves` takes them: of one run, without bands."""
-        columns = self.columns()
-        best = list(accumulate(columns["best"], max))
-        rows = zip(columns["generation"], best, columns["validation_score"], strict=True)
-        return [
-            {"task": task, "label": label, "n": "1", "generation": str(generation)}
-            | dict.fromkeys(("best", "best_low", "best_high"), str(value))
-            | dict.fromkeys(("validated", "validated_low", "validated_high"), str(validated))
-            for generation, value, validated in rows
-        ]
+        rows = curves([(task, 1.0, label, [self])], lambda _: (float("nan"), float("nan")))
+        return [dict(zip(CURVE_COLUMNS, map(str, row), strict=True)) for row in rows]
 
     def _repr_html_(self) -> str:
         columns = self.columns()
@@ -65,3 +65,30 @@ class History(list[Record]):
 
 def _number(value: float | None) -> float:
     return float("nan") if value is None else value
+
+
+Group = tuple[str, float, str, Sequence[Sequence[Record]]]
+"""Task, scale, label and histories of some runs."""
+
+
+def curves(groups: Sequence[Group], interval: Callable[[Floats], tuple[float, float]]) -> list[list[Any]]:
+    """Rows under :data:`CURVE_COLUMNS`: by generation, means over the runs of each group, with an interval of each.
+
+    A run that ended keeps its last values.
+    """
+    rows: list[list[Any]] = []
+    for task, scale, label, histories in groups:
+        longest = max(map(len, histories))
+        held = [[*history, *[history[-1]] * (longest - len(history))] for history in histories]
+        best = np.maximum.accumulate([[r.best for r in history] for history in held], axis=1)
+        validated = np.array([[_number(getattr(r.champion, "validation_score", None)) for r in run] for run in held])
+        spent = [np.cumsum([r.episodes for r in history]) for history in histories]
+        for g in range(longest):
+            episodes = float(np.mean([own[min(g, len(own) - 1)] for own in spent]))
+            bands = [
+                value
+                for column in (best[:, g], validated[:, g])
+                for value in (float(column.mean()), *(interval(column) if len(histories) > 1 else [column[0]] * 2))
+            ]
+            rows.append([task, float(scale), label, g + 1, len(histories), episodes, *map(float, bands)])
+    return rows

@@ -1,0 +1,42 @@
+"""What figures show of the saved tables: of each task and way to train the largest scale, and which it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sirl.experiments.cells import FULL
+from sirl.experiments.statistics import ENOUGH
+
+Row = dict[str, str]
+
+
+def largest_rows(rows: Sequence[Row]) -> list[Row]:
+    """Of each task and label the rows of the largest scale."""
+    best: dict[tuple[str, str], float] = {}
+    for row in rows:
+        key = (row["task"], row["label"])
+        best[key] = max(float(row["scale"]), best.get(key, 0.0))
+    return [row for row in rows if float(row["scale"]) == best[row["task"], row["label"]]]
+
+
+def telling_rows(rows: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
+    """Without those of a run or two at a small scale, by the table of runs; all of them if there are no others."""
+    keys = {(row["task"], row["label"], row["scale"]): set[str]() for row in runs}
+    for row in runs:
+        keys[row["task"], row["label"], row["scale"]].add(row["run"])
+    told = {key for key, own in keys.items() if float(key[2]) == FULL or len(own) >= ENOUGH}
+    return [row for row in rows if (row["task"], row["label"], row["scale"]) in told] or list(rows)
+
+
+def with_scales(rows: Sequence[Row]) -> list[Row]:
+    """The same rows; a task that is not of the paper's size says so, or a label where a task has several scales."""
+    scales = {row["task"]: {float(one["scale"]) for one in rows if one["task"] == row["task"]} for row in rows}
+    found = []
+    for row in rows:
+        if float(row["scale"]) == FULL:
+            found.append(row)
+        elif len(scales[row["task"]]) == 1:
+            found.append(row | {"task": f"{row['task']}, scale {row['scale']}"})
+        else:
+            found.append(row | {"label": f"{row['label']} at {row['scale']}"})
+    return found
