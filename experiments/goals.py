@@ -36,7 +36,7 @@ LAWS = [
     Goal("Pendulum-v1", -170, {"simulator": "envpool"}),
     Goal("MountainCar-v0", -105, {"simulator": "envpool"}),
     Goal("Acrobot-v1", -80, {"simulator": "envpool"}),
-    Goal("LunarLander-v3", 265, {"simulator": "envpool"}, "272, 248"),
+    Goal("LunarLander-v3", 265, {}, "272, 248"),
     Goal("Swimmer-v4", 350, {}, "223, 274"),
     Goal("Reacher-v4", -5.5, {}, "−8.71, −4.09"),
     Goal("Hopper-v4", 2500, {}, "1026, 3636"),
