@@ -19,7 +19,7 @@ from sirl.search.front import n_numbers
 
 TASKS = {
     "Pendulum-v1": {"simulator": "envpool", "max_laws": 4},
-    "MountainCar-v0": {"simulator": "envpool", "max_laws": 2, "products": False, "generations": 150},
+    "MountainCar-v0": {"simulator": "envpool"},
 }
 """Where more than one law may pay."""
 
