@@ -51,9 +51,11 @@ def test_every_figure_is_there(experiment):
 
 
 def test_the_tables_of_goals_and_of_the_zoo_agree_with_what_is_kept():
-    goals, zoo = (runpy.run_path(str(HOME / "experiments" / f"{name}.py")) for name in ("goals", "zoo"))
-    shown = [(PAGE, f"goals {method}", goals["full_table"](method)) for method in ("laws", "sirl-lb")]
+    names = ("goals", "zoo", "sharing")
+    goals, zoo, sharing = (runpy.run_path(str(HOME / "experiments" / f"{name}.py")) for name in names)
+    shown = [(PAGE, f"goals {method}", goals["full_table"](method)) for method in ("laws", "linear", "sirl-lb")]
     shown += [(README, "goals laws", goals["short_table"]("laws")), (PAGE, "zoo", zoo["cards_text"]())]
+    shown += [(PAGE, "sharing", sharing["sharing_text"]())]
     for page, mark, table in shown:
         text = page.read_text(encoding="utf-8")
         assert spliced(text, table, mark, page.name) == text, f"run `python experiments/{mark.split()[0]}.py table`"
