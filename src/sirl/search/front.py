@@ -38,10 +38,6 @@ class Point(NamedTuple):
         n = len(self.returns)
         return float(self.returns.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
 
-    def cut(self, n: int) -> Point:
-        """With what it has shown on the first n starts."""
-        return self._replace(returns=self.returns[:n])
-
 
 def n_numbers(tree: Tree) -> int:
     """Numbers in a tree that are not zero: of conditions weights and thresholds, of laws weights and constants.
