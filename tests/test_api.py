@@ -130,6 +130,8 @@ def test_there_is_no_champion_before_the_first_generation():
             "simulator = 'mujocco' is not allowed: give one of auto, mujoco, gymnasium, envpool; did you mean",
         ),
         ({"simulator": "mujoco"}, "use --simulator gymnasium."),
+        ({"contenders": 4}, "contenders is for laws, not for sirl-lb: leave it out, or use method laws."),
+        ({"method": "laws"}, "population is for the paper's methods, not for laws: leave it out, or use method sirl"),
         ({"genotype_length": 10}, "raise genotype_length or use codons_run_out = 'zeros'."),
     ],
 )

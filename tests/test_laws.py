@@ -368,7 +368,7 @@ def test_features_too_large_to_be_squared_are_no_error_even_if_numpy_raises(prod
 )
 def test_a_reward_that_is_always_zero_is_told_and_the_run_is_kept(method, signal, tmp_path):
     still = partial(Tiny, behave=lambda env: (env.observation_space.sample(), 0.0, False, env.steps == 10, {}))
-    asked = TINY | {"method": method, "contenders": 2, "law_episodes": 1, "out": tmp_path / "run"} | signal
+    asked = {"laws": SMALL, "sirl-lb": TINY}[method] | {"out": tmp_path / "run"} | signal
     with pytest.warns(UserWarning, match="returned 0, so there was nothing to learn from: check its reward"):
         run = sirl.train(still, **asked)
     assert sirl.load(tmp_path / "run").to_json() == run.champion.to_json()

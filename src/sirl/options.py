@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from sirl.config import Method, Settings, checked, field_types
+from sirl.config import OF_LAWS, OF_THE_PAPER, Method, Settings, checked, field_types
 from sirl.errors import SirlError, did_you_mean
 
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -99,3 +99,18 @@ def split(asked: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
             raise SirlError(f"there is no setting {name!r}{did_you_mean(name, known) or '; see help(sirl.Settings).'}")
     options = {name: value for name, value in asked.items() if name in Options.__struct_fields__}
     return Options(**options), {name: value for name, value in asked.items() if name not in options}
+
+
+def refuse_unused(asked: dict[str, Any]) -> None:
+    """Raise if keyword arguments of a run have a setting that its method does not look at."""
+    options, changes = split(asked)
+    method = options.method
+    laws = method in ("laws", "linear")
+    for name in changes:
+        section = field_types(Settings)[name].__metadata__[-1].extra["section"]
+        if laws and section in OF_THE_PAPER and name not in ("generations", "max_leaves"):
+            raise SirlError(
+                f"{name} is for the paper's methods, not for {method}: leave it out, or use method sirl-lb."
+            )
+        if not laws and section in OF_LAWS:
+            raise SirlError(f"{name} is for laws, not for {method}: leave it out, or use method laws.")

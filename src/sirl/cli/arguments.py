@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from sirl.config import OF_LAWS, OF_THE_PAPER, Settings, field_types
-from sirl.errors import SirlError
+from sirl.config import field_types
 
 if TYPE_CHECKING:
     from sirl.model.policy import Policy
@@ -144,17 +142,3 @@ def env_option(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except json.JSONDecodeError:
         return name, value
-
-
-def refuse_unused(method: str, asked: Iterable[str]) -> None:
-    """Raise if a setting is asked for that a method does not look at."""
-    laws = method in ("laws", "linear")
-    for name in asked:
-        kind = field_types(Settings).get(name)
-        section = None if kind is None else kind.__metadata__[-1].extra["section"]
-        if laws and section in OF_THE_PAPER and name not in ("generations", "max_leaves"):
-            raise SirlError(
-                f"{name} is for the paper's methods, not for {method}: leave it out, or say --method sirl-lb."
-            )
-        if not laws and section in OF_LAWS:
-            raise SirlError(f"{name} is for laws, not for {method}: leave it out, or say --method laws.")

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sirl.cli.arguments import add_env_option, add_fields, refuse_unused
+from sirl.cli.arguments import add_env_option, add_fields
 from sirl.cli.printing import count, fine, print_score, width
 from sirl.config import Settings
 from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
-from sirl.options import Options
+from sirl.options import Options, refuse_unused
 
 if TYPE_CHECKING:
     from sirl.reading.playing import Stage
@@ -100,7 +100,7 @@ def _make_run(options: Namespace) -> Training:
     if options.env is None:
         raise SirlError("name the task to train on, such as CartPole-v1, or the run to go on with: --resume DIR.")
     method, seed = (asked.get(name, getattr(Options(), name)) for name in ("method", "seed"))
-    refuse_unused(method, asked)
+    refuse_unused(asked)
     base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{method}-{seed}"
     return Training(options.env, **{"out": fresh_path(base)} | asked)
 

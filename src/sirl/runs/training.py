@@ -23,7 +23,7 @@ from sirl.errors import EnvironmentFailure, SirlError
 from sirl.figures.drawing import Drawing
 from sirl.figures.plots import draw_curves
 from sirl.model.policy import Policy, load
-from sirl.options import FREE_AT_RESUME, split
+from sirl.options import FREE_AT_RESUME, refuse_unused, split
 from sirl.presets import preset_settings
 from sirl.rollout.arena import Arena
 from sirl.rollout.recipe import ArenaRecipe
@@ -279,6 +279,7 @@ def train(env: Environment, *, on_generation: Callable[[Record], None] | None = 
             workers, simulator, hang_limit, features, actions, derive, env_options, checkpoint_minutes, engine,
             address); and any field of :class:`sirl.Settings`, over the preset's.
     """
+    refuse_unused(asked)
     run = Training(env, **asked)
     for record in run.generations():
         if on_generation is not None:
