@@ -38,6 +38,17 @@ def test_it_finds_the_bottom_of_a_bent_valley(seed):
     assert np.abs(state.mean - 1).max() < 1e-4
 
 
+def test_a_larger_search_knows_the_directions_of_the_smaller_one():
+    found = cma.begin(np.zeros(2), 0.3)._replace(covariance=np.array([[4.0, 1.8], [1.8, 1.0]]))
+    larger = cma.extended(found, np.arange(4.0), np.array([0, 1, 1, -1]))
+    offspring = cma.ask(larger, 100_000, root(1, Stream.SAMPLING, 0)) - np.arange(4.0)
+    found = np.corrcoef(offspring.T)
+    np.testing.assert_allclose(found[0, :3], [1.0, 0.45, 0.45], atol=0.02)
+    np.testing.assert_allclose(found[1:3, 1:3], [[1.0, 0.5], [0.5, 1.0]], atol=0.02)
+    np.testing.assert_allclose(found[3, :3], 0.0, atol=0.02)
+    np.testing.assert_allclose(offspring.std(axis=0), 0.6 * np.sqrt([4.0, 1.0, 1.0, 2.5]), rtol=0.02)
+
+
 def test_normal_draws_are_normal_and_keyed():
     draws = normals(Key(7), np.arange(200_000))
     assert abs(draws.mean()) < 0.01

@@ -209,6 +209,11 @@ def test_a_leaf_is_split_without_a_change_of_what_the_tree_does(env_id, leaf):
     assert (source == -1).sum() == task.n_features + 1, "a condition is new, all else is known"
     seen = rng.normal(size=(500, task.n_features))
     np.testing.assert_array_equal(larger.tree(its_row).act(seen), shape.tree(row).act(seen))
+    law = rng.normal(size=shape.law(leaf, row).shape) * (shape.law(leaf, row) != 0)
+    _, joined, _ = shape.split(leaf, row, law)
+    np.testing.assert_array_equal(larger.tree(joined).act(seen), shape.tree(row).act(seen))
+    np.testing.assert_array_equal(larger.law(leaf, joined), law)
+    np.testing.assert_array_equal(larger.law(leaf + 1, joined), shape.law(leaf, row))
 
 
 def test_numbers_that_are_left_out_are_zero():

@@ -151,7 +151,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _setting(_LAWS, "laws that a contender tries in a generation (default: by the number of its constants)"),
     ] = None
     sharing: Annotated[
-        bool, _setting(_LAWS, "the last contender of a round takes over the laws of the best, with a leaf more")
+        bool, _setting(_LAWS, "the last contender of a round takes over the laws of the best and one of the second")
     ] = True
     shrinking: Annotated[
         float,

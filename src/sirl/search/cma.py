@@ -61,6 +61,19 @@ def restricted(state: State, kept: Ints) -> State:
     return State(state.mean[kept], state.sigma, covariance, *paths, state.generation)
 
 
+def extended(state: State, mean: Floats, source: Ints) -> State:
+    """A distribution about a mean (n,) whose numbers come from places ``source`` (n,) of a state, -1 where new.
+
+    It is twice as wide, and knows the directions of the state by half: the other half, of each number for itself, lets
+    two that come from the same place part.
+    """
+    known = source >= 0
+    covariance = np.eye(len(mean)) * np.diag(state.covariance).mean()
+    covariance[np.ix_(known, known)] = state.covariance[np.ix_(source[known], source[known])]
+    covariance = (covariance + np.diag(np.diag(covariance))) / 2
+    return begin(mean, 2 * float(state.sigma[0]))._replace(covariance=covariance)
+
+
 def offspring_for(n: int) -> int:
     """How many offspring n constants are usually tuned with (eq. 48)."""
     return 4 + int(3 * math.log(n))

@@ -134,24 +134,26 @@ def halve(
 ) -> tuple[tuple[Contender, ...], list[int]]:
     """The better half by returns (n_contenders, n_episodes), the best first, and the place that each had before.
 
-    What was found spreads: the last of them, if it lags behind, becomes the best with a leaf split in two. The others
-    go on with what they have found themselves.
+    What was found spreads: the last of them, if it lags behind, becomes the best with a leaf split in two, of which one
+    half is a law of the second best. The others go on with what they have found themselves.
     """
     order: list[int] = np.argsort(-returns.mean(axis=1), kind="stable")[: (len(contenders) + 1) // 2].tolist()
     found = [contenders[i] for i in order]
-    best, last = found[0], found[-1]
     gains = returns[order[0]] - returns[order[-1]]
     lags = gains.mean() > gains.std() / np.sqrt(len(gains))
-    if settings.sharing and lags and best.shape.n_leaves < most_leaves(best.shape.frame, settings):
-        found[-1] = _grown(best, last.number, settings)
+    if settings.sharing and lags and found[0].shape.n_leaves < most_leaves(found[0].shape.frame, settings):
+        found[-1] = _joined(found[0], found[1], found[-1].number, settings)
     return tuple(found), order
 
 
-def _grown(contender: Contender, number: int, settings: Settings) -> Contender:
-    """A contender with a leaf split in two, under another number."""
-    leaf = number % contender.shape.n_leaves
-    shape, row, _ = contender.shape.split(leaf, contender.distribution.mean)
-    return Contender(number, shape, _begin(row, shape, settings))
+def _joined(best: Contender, second: Contender, number: int, settings: Settings) -> Contender:
+    """The best with a law of the second in one more leaf, under another number: at first it does what the best does."""
+    leaf, mean = number % best.shape.n_leaves, best.distribution.mean
+    law = second.shape.law(number % second.shape.n_leaves, second.distribution.mean)
+    shape, row, source = best.shape.split(leaf, mean, law)
+    if isinstance(best.distribution, ars.State) or is_wide(shape):
+        return Contender(number, shape, _begin(row, shape, settings))
+    return Contender(number, shape, cma.extended(best.distribution, row, source))
 
 
 def leaves_each(frame: Frame) -> int:

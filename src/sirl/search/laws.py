@@ -2,7 +2,7 @@
 
 1. A group of contenders, trees of one leaf and of several, is tuned side by side by CMA-ES, all on the same starts.
 2. In rounds the better half stays and gets the episodes of the others (successive halving). What was found spreads: the
-   last of them takes over the laws of the best, one leaf split in two, and has to show what the further leaf is worth.
+   last of them takes over the laws of the best and one of the second, and has to show what the further leaf is worth.
 3. Products of features, if asked for, join in once the laws have found their feet.
 4. At last the numbers that matter least are left out, a few at a time, and the others tuned on: the front of score
    against size, of which the champion is the smallest that is as good as the best.

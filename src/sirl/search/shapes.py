@@ -151,8 +151,17 @@ class Shape(NamedTuple):
         free[np.flatnonzero(self.free)[kept]] = True
         return self._replace(free=free), kept
 
-    def split(self, leaf: int, row: Floats) -> tuple[Shape, Floats, Ints]:
+    def law(self, leaf: int, row: Floats) -> Floats:
+        """The law of a leaf of the tree that numbers (size,) stand for, (n_outputs, n_terms + 1)."""
+        full = np.zeros(len(self.free))
+        full[self.free] = row
+        _, laws = _parts(full, self.frame, self.n_leaves)
+        return np.asarray(laws[leaf])
+
+    def split(self, leaf: int, row: Floats, law: Floats | None = None) -> tuple[Shape, Floats, Ints]:
         """The shape with a leaf split in two, and the row that does there what ``row`` (size,) does here.
+
+        Where the new condition holds, which is nowhere yet, ``law`` (n_outputs, n_terms + 1) is followed, if given.
 
         Returns:
             The shape, its row (size,), and for each number of it the place in ``row`` that it comes from, -1 if new.
@@ -169,6 +178,8 @@ class Shape(NamedTuple):
         free[: new.size * width] |= np.repeat(new, width)
         free &= frame.leads(self.n_leaves + 1)
         values = np.where(source >= 0, row[source], 0.0)
+        if law is not None:
+            _parts(values, frame, self.n_leaves + 1)[1][leaf] = law
         if frame.n_outputs == 0:  # the new condition must come to the choice that the leaf was
             holds = bool((self.children[:, 0] == ~leaf).any())
             values[np.flatnonzero(new)[0] * width + width - 1] = -1.0 if holds else 1.0
