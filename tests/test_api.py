@@ -86,6 +86,10 @@ def test_an_id_without_a_version_is_the_one_with_a_preset(name, env):
     assert run.settings == sirl.Training(env, **TINY).settings
 
 
+def test_an_old_version_that_gymnasium_still_plays():
+    assert sirl.train("CartPole-v0", **TINY).champion.task.env == "CartPole-v0"
+
+
 @pytest.mark.parametrize("env", ["Hopper-v3", "LunarLander-v2"])
 def test_an_id_of_old_is_answered_with_the_one_to_use(env):
     with pytest.raises(SirlError, match=r"is an old version, which Gymnasium no longer plays: use \w+-v[34]\."):

@@ -175,9 +175,13 @@ def test_the_command(sirl_command, refusal):
     assert code == 3
     assert out.startswith("FAILS: when theta > 0.2, never push -1\n")
     assert "theta = 0.3" in out
-    code, out, _ = sirl_command("check", "paper:LunarLander", "--never", "coast", "--when", "theta > 7", "--json")
+    when = ["--when", "v_y > 0 and p_y > 0"]
+    code, out, _ = sirl_command("check", "zoo:LunarLander", *when, "--never", "fire main engine", "--json")
     assert code == 0
     assert json.loads(out)["answer"] == "holds"
+    assert "no observation within the task's bounds is like that" in refusal(
+        "check", "paper:LunarLander", "--when", "theta > 7", "--never", "coast"
+    )
     assert "there is no 'thta'; perhaps 'theta'" in refusal(
         "check", "paper:LunarLander", "--when", "thta > 1", "--never", "coast"
     )

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import gymnasium as gym
@@ -81,10 +82,20 @@ def test_names_and_options_from_the_command_line(sirl_command, register):
     policy = sirl.load("run")
     assert policy.task.features == ["height", "speed", "heat"]
     assert policy.tree.leaves.menu.names == ["brake", "go"]
-    # The run directory knows the options that its environment needs; a file alone does not.
-    assert sirl_command("evaluate", "run", "--episodes", 2).code == 0
-    assert "3 features against 2" in sirl_command("evaluate", "run/champion.json", "--episodes", 2).err
-    assert sirl_command("evaluate", "run/champion.json", "--episodes", 2, "--env-option", "size=3").code == 0
+    for model in ("run", "run/champion.json"):  # both know the options that its environment needs
+        assert sirl_command("evaluate", model, "--episodes", 2).code == 0
+    assert "3 features against 4" in sirl_command("evaluate", "run", "--episodes", 2, "--env-option", "size=4").err
+
+
+def test_a_policy_is_scored_as_it_was_trained(tmp_path):
+    asked = {"method": "linear", "generations": 2, "contenders": 1, "law_episodes": 1, "validation_episodes": 2}
+    run = sirl.train("Pendulum-v1", **asked, workers=1, max_steps=5, env_options={"g": 1.0})
+    run.champion.save(tmp_path / "saved.json")
+    for policy in (run.champion, sirl.load(tmp_path / "saved.json")):
+        score = partial(sirl.evaluate, policy, episodes=3, workers=1)
+        assert score().lengths.tolist() == [5] * 3
+        assert score(max_steps=7).lengths.tolist() == [7] * 3
+        assert score().mean == score(env_options={"g": 1.0}).mean != score(env_options={}).mean
 
 
 def test_evaluate(sirl_command):
@@ -166,6 +177,7 @@ def test_a_terminal_without_box_characters(monkeypatch):
         (["train", "CartPole-v1", "--method", "eldt", "--population", "9999999"], "codons: lower one of them."),
         (["train", "CartPole-v1", "--population", "50"], "population is for the paper's methods, not for laws: leave"),
         (["train", "CartPole-v1", "--method", "eldt", "--shaping", "x"], "shaping is for laws, not for eldt: leave it"),
+        (["train", "CartPole-v1", "--crowning", "training"], "crowning is for the paper's methods, not for laws"),
         (["train", "CartPole-v1", "--seed", "-1"], "seed = -1 is not allowed"),
         (["train", "CartPole-v1", "--workers", "0"], "workers = 0 is not allowed"),
         (["train", "CartPole-v1", "--method", "eldt", "--epsilon", "nan"], "epsilon = nan is not allowed"),
@@ -176,6 +188,9 @@ def test_a_terminal_without_box_characters(monkeypatch):
         (["train", "CartPole-v1", "--simulator", "mujoco"], "use --simulator gymnasium."),
         (["evaluate", "paper:InvertedPendulum", "--env", "CartPole-v1"], "can't play CartPole-v1"),
         (["evaluate", "paper:InvertedPendulum", "--episodes", "0"], "episodes = 0 is not allowed"),
+        (["prune", "paper:InvertedPendulum", "--episodes", "0"], "episodes = 0 is not allowed"),
+        (["explain", "paper:InvertedPendulum", "--episodes", "0"], "episodes = 0 is not allowed"),
+        (["report", "paper:InvertedPendulum", "--episodes", "0"], "episodes = 0 is not allowed"),
         (["evaluate", "paper:InvertedPendulum", "--seed", "-1"], "seed = -1 is not allowed"),
         (["evaluate", "paper:InvertedPendulum", "--workers", "-1"], "workers = -1 is not allowed"),
         (["evaluate", "paper:InvertedPendulum", "--max-steps", "0"], "max_steps = 0 is not allowed"),

@@ -85,7 +85,7 @@ def test_a_law_is_explained_term_by_term(sirl_command, tmp_path):
     (total,) = sirl.load("simple.json").tree.leaves.formula(0).sums
     assert {term.features for term in total.terms} <= {(0,), (1,), (2,), (3,)}
     assert all(term.weight == float(f"{term.weight:.2g}") for term in total.terms)
-    terms = json.loads(sirl_command("explain", "law.json", *asked, "--json").out)["terms"]
+    terms = json.loads(sirl_command("explain", "law.json", *asked, "--json", "--out", "again.json").out)["terms"]
     assert {(t["leaf"], t["output"], t["term"]) for t in terms} >= {(0, "push", "x·theta"), (0, "push", "constant")}
 
 

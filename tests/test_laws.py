@@ -161,7 +161,11 @@ def test_one_seed_one_result_and_exact_resume(env, tmp_path):
     assert (tmp_path / "run" / "champion.json").read_bytes() == (tmp_path / "whole" / "champion.json").read_bytes()
     assert [r.timed(0) for r in again.history] == [r.timed(0) for r in whole.history]
     assert len(whole.state.contenders) == 1, "halved twice"
-    assert (tmp_path / "run" / "front.json").read_bytes() == (tmp_path / "whole" / "front.json").read_bytes()
+    front = (tmp_path / "whole" / "front.json").read_bytes()
+    assert (tmp_path / "run" / "front.json").read_bytes() == front
+    (tmp_path / "run" / "front.json").unlink()  # as if the run had died just before it was written
+    sirl.Training.resume(tmp_path / "run")
+    assert (tmp_path / "run" / "front.json").read_bytes() == front
 
 
 @pytest.mark.parametrize(("env", "goal"), [("InvertedPendulum-v4", 1000), ("CartPole-v1", 500)])

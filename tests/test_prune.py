@@ -101,10 +101,18 @@ def test_the_command_tells_what_it_did(sirl_command, refusal):
     assert "on the same 3 unseen episodes" in out
     small = sirl.load("small.json")
     assert small.tree.n_leaves == 2
-    assert small.origin.changed == "pruned by reward"
+    assert small.origin.changed == "pruned by visits, then by reward"
     assert small.origin.published_score is None
     assert "goes with --by reward" in refusal("prune", "paper:Hopper", "--tolerance", "3")
     assert "--least 70 goes with" in refusal("prune", "paper:Hopper", "--least", "70")
+
+
+def test_a_limit_of_leaves_comes_after_the_visits(sirl_command):
+    asked = ["paper:LunarLander", "--least", 5, "--episodes", 3, "--workers", 1, "--out"]
+    sirl_command("prune", *asked, "visits.json")
+    sirl_command("prune", *asked, "both.json", "--max-leaves", 50)
+    trees = [sirl.load(name).tree for name in ("visits.json", "both.json")]
+    assert trees[0].n_leaves == trees[1].n_leaves < 6
 
 
 def test_any_tree_prunes_to_any_number_of_leaves():

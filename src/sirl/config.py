@@ -26,9 +26,9 @@ def _setting(section: str, text: str, **bounds: float) -> Meta:
 
 _EVOLUTION, _LEARNING, _SOCIAL = "Grammatical evolution", "Q-learning", "Social learning"
 _ACTIONS, _CHAMPION, _EPISODES, _LAWS = "Actions", "Champion", "Episodes", "Laws (methods laws and linear)"
-OF_THE_PAPER, OF_LAWS = (_EVOLUTION, _LEARNING, _SOCIAL, _ACTIONS), (_LAWS,)
+_CROWNING, _INSTRUMENTS = "Champion (the paper's methods)", "Instruments"
+OF_THE_PAPER, OF_LAWS = (_EVOLUTION, _LEARNING, _SOCIAL, _ACTIONS, _CROWNING), (_LAWS,)
 """Sections of settings that only some methods look at."""
-_INSTRUMENTS = "Instruments"
 _BIG = 10_000_000
 _FAR = 1e100
 """Sums and differences of numbers up to here are finite, over any run."""
@@ -187,9 +187,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     crowning: Annotated[
         Literal["validation", "training"],
-        _setting(_CHAMPION, "the champion has the best validated score, or the best training score (paper)"),
+        _setting(_CROWNING, "the champion has the best validated score, or the best training score (paper)"),
     ] = "validation"
-    candidates: Annotated[int, _setting(_CHAMPION, "best trees of a generation to validate", ge=1, le=_BIG)] = 5
+    candidates: Annotated[int, _setting(_CROWNING, "best trees of a generation to validate", ge=1, le=_BIG)] = 5
     validation_episodes: Annotated[
         int, _setting(_CHAMPION, "fresh episodes for each candidate, the same for all", ge=1, le=_BIG)
     ] = 20

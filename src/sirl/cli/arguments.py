@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -33,19 +34,14 @@ def add_playing(parser: Any, episodes: int | None = None, what: str = "") -> Non
 
 
 def playing(options: argparse.Namespace, policy: Policy) -> dict[str, Any]:
-    """What :func:`add_playing` asked, over what a run directory was trained with: how an environment is made."""
-    from sirl.runs.directory import read_config
-
-    env_options, max_steps = {}, None
-    if (Path(options.model) / "config.toml").exists() and options.env in (None, policy.task.env):
-        config = read_config(options.model)
-        env_options, max_steps = config.env_options, config.settings.max_steps
+    """What :func:`add_playing` asked: how an environment is made, given options over those of training."""
+    trained = (policy.task.env_options or {}) if options.env in (None, policy.task.env) else {}
     return {
         "env": options.env,
         "seed": options.seed,
         "workers": options.workers,
-        "max_steps": max_steps if options.max_steps is None else options.max_steps,
-        "env_options": env_options | dict(options.env_option),
+        "max_steps": options.max_steps,
+        "env_options": trained | dict(options.env_option),
     }
 
 
@@ -77,7 +73,7 @@ def keep(policy: Policy, options: argparse.Namespace, how: str) -> None:
     out = Path(options.out) if options.out else free_path(options.model, how)
     with writable(out):
         policy.save(out)
-    print(f"written to {out}")
+    print(f"written to {out}", file=sys.stderr if getattr(options, "json", False) else sys.stdout)
 
 
 def add_fields(parser: Any, record: type[msgspec.Struct], leave_out: tuple[str, ...] = ()) -> None:

@@ -61,8 +61,8 @@ def prune(options: Namespace, policy: Policy, place: Stage) -> Policy | None:
     if pruned.tree.n_splits == policy.tree.n_splits:
         print("nothing to prune: every split is needed")
         return None
-    how = "pruned by reward" if options.by == "reward" or options.max_leaves else "pruned by visits"
-    smaller = policy.changed(pruned.tree, how)
+    on = ", then by reward" if options.max_leaves and options.by == "visits" else ""
+    smaller = policy.changed(pruned.tree, f"pruned by {options.by}{on}")
     if dead := policy.tree.n_splits - start.tree.n_splits:
         print(f"{dead} of its splits can't be turned by any observation within the bounds")
     for split, side in pruned.bypassed.items():
@@ -93,8 +93,6 @@ def _prune(options: Namespace, policy: Policy, place: Stage) -> Pruned:
     tree = policy.tree
     if options.by == "reward":
         pruned = prune_by_reward(tree, score, options.tolerance or 0.0)
-    elif options.max_leaves is not None:
-        pruned = limit_leaves(tree, score, options.max_leaves)
     else:
         least = LEAST_SHARE if options.least is None else options.least / 100
         pruned = prune_by_visits(tree, count_visits(tree, place.trace(tree, options.episodes)), least)

@@ -217,8 +217,7 @@ def _stage(run: Training) -> Stage:
     """Where the champion plays as it was trained."""
     from sirl.reading.playing import Stage
 
-    env, options, limit = run.config.env, run.config.env_options, run.settings.max_steps
-    return Stage(run.champion, env, workers=run.workers, max_steps=limit, env_options=options)
+    return Stage(run.champion, run.config.env, workers=run.workers)
 
 
 def _prune(run: Training, by: str) -> None:

@@ -19,7 +19,6 @@ from sirl.experiments.report import SEED
 from sirl.experiments.statistics import Comparison, Summary, compare, summarize
 from sirl.experiments.tables import Table, interval, number, probability, spread
 from sirl.model.policy import Policy, is_built_in, load
-from sirl.runs.directory import read_config
 from sirl.runs.evaluation import evaluate
 
 
@@ -97,9 +96,8 @@ def compare_models(
     """
     contenders = gather(models, crowning)
     task = env or _common("task", [policy.task.env for one in contenders for policy in one.policies])
-    env_options, max_steps = (
-        _as_trained([path for one in contenders for path in one.directories]) if not env else ({}, None)
-    )
+    own = env is None or all(policy.task.env == env for one in contenders for policy in one.policies)
+    env_options, max_steps = _as_trained(contenders) if own else ({}, None)
     samples = {}
     for one in contenders:
         how: dict[str, Any] = {"episodes": episodes, "seed": seed, "workers": workers, "max_steps": max_steps}
@@ -171,11 +169,11 @@ def _common(what: str, values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def _as_trained(directories: Sequence[Path]) -> tuple[dict[str, Any], int | None]:
-    """The environment's options and limit of steps, which all runs must share."""
-    configs = [read_config(path) for path in directories if (path / "config.toml").exists()]
-    if not configs:
+def _as_trained(contenders: Sequence[Contender]) -> tuple[dict[str, Any], int | None]:
+    """The environment's options and limit of steps, which all must share but those that come with sirl."""
+    tasks = [policy.task for one in contenders if not is_built_in(one.label) for policy in one.policies]
+    if not tasks:
         return {}, None
-    options: dict[str, Any] = _common("environment with", [config.env_options for config in configs])
-    limit: int | None = _common("limit of", [config.settings.max_steps for config in configs])
+    options: dict[str, Any] = _common("environment with", [task.env_options or {} for task in tasks])
+    limit: int | None = _common("limit of", [task.max_steps or None for task in tasks])
     return options, limit

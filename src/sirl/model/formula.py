@@ -44,11 +44,6 @@ class Formula(NamedTuple):
         return not any(total.terms for total in self.sums) and self.choices is None
 
     @property
-    def is_linear(self) -> bool:
-        """Whether no features are multiplied with each other."""
-        return all(len(term.features) == 1 for total in self.sums for term in total.terms)
-
-    @property
     def n_components(self) -> int:
         """Numbers in the action."""
         return len(self.sums if self.choices is None else self.choices[0])

@@ -186,6 +186,7 @@ def _content(file: _File) -> Content:
         *task.action_names,
         *(task.derived or ()),
         *(task.mirror or ()),
+        *(task.env_options or ()),
         origin.method,
         origin.note,
         origin.changed,

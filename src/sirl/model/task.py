@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -45,6 +45,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Name and formula of each derived feature (see `sirl.model.derived`); not there if there are none."""
     mirror: list[str] | msgspec.UnsetType = msgspec.UNSET
     """What changes places or its sign in the mirror (see `sirl.model.mirror`); not there if nothing does."""
+    env_options: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    """Keyword arguments that the environment is made with; not there if there are none."""
+    max_steps: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] | msgspec.UnsetType = msgspec.UNSET
+    """Where a run cut its episodes; not there if it did not."""
 
     @property
     def n_features(self) -> int:

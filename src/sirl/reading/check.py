@@ -61,6 +61,8 @@ def read_property(policy: Policy, when: str, never: str) -> Property:
 def check(policy: Policy, asked: Property) -> list[Verdict]:
     """The verdict at each leaf, in order; the property holds if it does at all of them."""
     when = tuple(comparison.row() for comparison in asked.when)
+    if when and Region(policy.task, when).inner_state() is None:
+        raise SirlError("no observation within the task's bounds is like that, so any property would hold: correct it.")
     return [_verdict(policy, leaf, Region(policy.task, (*when, *path)), asked) for leaf, path in _paths(policy)]
 
 

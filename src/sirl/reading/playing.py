@@ -22,7 +22,7 @@ from sirl.learning.forest import pack
 from sirl.model.policy import Policy
 from sirl.model.task import Task
 from sirl.model.tree import Tree
-from sirl.options import Seed, Workers
+from sirl.options import Episodes, Seed, Workers
 from sirl.rollout.arena import Arena, play
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.work import PlayOrder
@@ -46,8 +46,8 @@ class Stage:
         env: the task, if not the one that the policy names.
         seed: which episodes.
         workers: processes to use; all usable cores if not given. The result is the same.
-        max_steps: cut episodes here.
-        env_options: keyword arguments of the environment.
+        max_steps: cut episodes here; if not given, where training did.
+        env_options: keyword arguments of the environment; if not given, those of training.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Stage:
         env_options: dict[str, Any] | None = None,
     ):
         self.task = policy.task
-        self.recipe = playable(policy, env, env_options)
-        self.seed, self.max_steps = checked("seed", seed, Seed), checked("max_steps", max_steps, MaxSteps)
+        self.recipe, self.max_steps = playable(policy, env, env_options, checked("max_steps", max_steps, MaxSteps))
+        self.seed = checked("seed", seed, Seed)
         self.workers = checked("workers", workers, Workers) or usable_cores()
-        self._env, self._env_options = env, env_options
+        self._env = env
 
     def __enter__(self) -> Stage:
         return self
@@ -79,6 +79,7 @@ class Stage:
 
     def seeds(self, episodes: int) -> Seeds:
         """Of episodes to choose by, (episodes,)."""
+        episodes = checked("episodes", episodes, Episodes)
         return episode_seeds(fold_all(root(self.seed, Stream.READING, 0), np.arange(episodes)))
 
     def returns(self, trees: Sequence[Tree], episodes: int) -> Floats:
@@ -97,7 +98,7 @@ class Stage:
             seed=self.seed,
             workers=self.workers,
             max_steps=self.max_steps,
-            env_options=self._env_options,
+            env_options=self.recipe.options,
         )
 
     def trace(self, tree: Tree, episodes: int) -> Trace:

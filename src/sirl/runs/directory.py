@@ -175,7 +175,9 @@ class RunDirectory:
             policy.save(self.trained)
 
     def keep_front(self, front: Front) -> None:
-        """Keep policies from the smallest to the best."""
+        """Keep policies from the smallest to the best, if there are any."""
+        if not front:
+            return
         with writable(self.path / "front"):
             write_front(self.path, front)
 

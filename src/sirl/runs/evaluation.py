@@ -5,7 +5,7 @@ Always on Gymnasium, whatever simulator trained the policy: it is the field's re
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -43,11 +43,6 @@ class Evaluation(NamedTuple):
         """Standard deviation of the returns over episodes."""
         return float(self.returns.std(ddof=1)) if len(self.returns) > 1 else 0.0
 
-    @property
-    def standard_error(self) -> float:
-        """Standard error of the mean return."""
-        return self.std / math.sqrt(len(self.returns))
-
 
 def evaluate(
     policy: Policy,
@@ -70,14 +65,14 @@ def evaluate(
         seed: which ones.
         workers: processes to use; all usable cores if not given. The result is the same.
         hang_limit: seconds after which a stretch of work in an environment counts as hung.
-        max_steps: cut episodes here, if the environment has no limit of its own.
-        env_options: keyword arguments of the environment.
+        max_steps: cut episodes here; if not given, where training did, if this is the task that it was on.
+        env_options: keyword arguments of the environment; if not given, those of training, in the same way.
     """
     episodes, seed = checked("episodes", episodes, Episodes), checked("seed", seed, Seed)
     workers, max_steps = checked("workers", workers, Workers), checked("max_steps", max_steps, MaxSteps)
     hang_limit = checked("hang_limit", hang_limit, HangLimit)
     workers = min(workers or usable_cores(), -(-episodes // 8))
-    recipe = playable(policy, env, env_options, workers, hang_limit)
+    recipe, max_steps = playable(policy, env, env_options, max_steps, workers, hang_limit)
     seeds = episode_seeds(fold_all(root(seed, Stream.EVALUATION, 0), np.arange(episodes)))
     with local_engine(ArenaRecipe(recipe, policy.task, "gymnasium", max_steps), workers, hang_limit) as engine:
         returns, lengths, _ = (rows[0] for rows in play_all([policy.tree], seeds, recipe.name, engine))
@@ -93,10 +88,11 @@ def playable(
     policy: Policy,
     env: str | Callable[[], gym.Env[Any, Any]] | None = None,
     options: dict[str, Any] | None = None,
+    max_steps: int | None = None,
     workers: int = 1,
     hang_limit: float | None = None,
-) -> Recipe:
-    """The recipe of an environment that a policy can play: its own, unless another is given."""
+) -> tuple[Recipe, int | None]:
+    """An environment that a policy can play, and where episodes are cut: as in training, unless others are asked."""
     if env is None and ":" not in policy.task.env and policy.task.env not in gym.registry:
         raise SirlError(
             f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
@@ -105,9 +101,13 @@ def playable(
     recipe = make_recipe(
         named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, options
     )
+    if recipe.name == policy.task.env:
+        max_steps = max_steps or policy.task.max_steps or None
+        if options is None and policy.task.env_options:
+            recipe = dataclasses.replace(recipe, options=policy.task.env_options)
     if why := policy.mismatch(inspect(recipe, workers=workers, hang_limit=hang_limit).task):
         raise SirlError(
             f"this policy was made for {policy.task.env} and can't play {recipe.name} ({why}): "
             "evaluate it on a task with the same spaces."
         )
-    return recipe
+    return recipe, max_steps

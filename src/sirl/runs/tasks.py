@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import msgspec
+
 from sirl.config import Settings
 from sirl.errors import SirlError
 from sirl.model.mirror import renamed
@@ -24,7 +26,8 @@ def look(recipe: Recipe, options: Options, settings: Settings, workers: int) -> 
             "repeated or resumed exactly: let its reset(seed=…) seed all that it draws from.",
             stacklevel=3,
         )
-    task = seen.deriving(options.derive)
+    made = {"env_options": recipe.options or msgspec.UNSET, "max_steps": settings.max_steps or msgspec.UNSET}
+    task = msgspec.structs.replace(seen, **made).deriving(options.derive)
     if options.method not in ("laws", "linear") or options.start is not None:
         if options.mirror:
             raise SirlError("a mirror is for laws that are made from nothing: leave out --mirror.")

@@ -173,6 +173,7 @@ class Training:
         self.directory, self._checkpoints = directory, kept
         if loaded is not None:
             self.state, self.history = loaded.state, History(loaded.history)
+            directory.keep_front(self.state.front)
         for text in damaged + directory.agree(self.state.champion, self.state.trained, self.history):
             warnings.warn(text, stacklevel=2)
         directory.configure(self.config)
@@ -261,8 +262,6 @@ class Training:
             episodes=episodes,
             workers=self.workers,
             hang_limit=self.options.hang_limit,
-            max_steps=self.settings.max_steps,
-            env_options=self.config.env_options,
         )
         if self.directory is not None:
             self.directory.keep_score(Score(episodes, found.mean, found.std, found.returns.tolist()))

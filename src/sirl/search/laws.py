@@ -125,7 +125,8 @@ class Laws(NamedTuple):
         worth = partial(play_for, make_signal(problem, len(state.contenders)), problem, engine)
         state, best, born, training = self._tune(state, worth)
         validation, done = Cost(), state.generation + 1
-        if done % _CHALLENGE_EVERY == 0 or done in schedule.events:
+        raced = done % _CHALLENGE_EVERY == 0 or done in schedule.events
+        if raced:
             state, opening, spent = self._race(state, best, engine)
             validation = validation.plus(spent.episodes, spent.steps)
             for _ in range(schedule.halvings.count(done)):
@@ -139,7 +140,7 @@ class Laws(NamedTuple):
                 validation = validation.plus(spent.episodes, spent.steps)
                 training = training.plus(tried.episodes, tried.steps)
         state = self._crown(state)
-        solved, confirmation = confirm(state.champion, problem, state.generation, engine)
+        solved, confirmation = confirm(state.champion if raced else None, problem, state.generation, engine)
         if solved and not state.front and state.best is not None:
             state = state._replace(front=(state.best,))
         record = Record(

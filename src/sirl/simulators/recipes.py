@@ -92,13 +92,18 @@ def _with_version(env_id: str) -> str:
         base, _, version = preset.rpartition("-v")
         if env_id == base:
             return preset
-        if env_id in [f"{base}-v{old}" for old in range(int(version))]:
+        if env_id in [f"{base}-v{old}" for old in range(int(version))] and not _is_played(env_id):
             raise SirlError(f"{env_id} is an old version, which Gymnasium no longer plays: use {preset}.")
     if env_id in gym.registry:
         return env_id
     parts = (known.rpartition("-v") for known in gym.registry)
     versions = [int(number) for name, _, number in parts if name == env_id and number.isdigit()]
     return f"{env_id}-v{max(versions)}" if versions else env_id
+
+
+def _is_played(env_id: str) -> bool:
+    """Whether Gymnasium still has it: of some old versions it keeps the id, for a function that says no."""
+    return env_id in gym.registry and isinstance(gym.registry[env_id].entry_point, str)
 
 
 class Seen(NamedTuple):

@@ -28,9 +28,6 @@ FORMATS: dict[str, Callable[[Policy], bytes]] = {
 }
 """What writes a policy in each form."""
 
-ENDINGS = {"python": "py", "c": "c", "c-float": "c", "latex": "tex"}
-"""How a file of a form is named, where not by the form itself."""
-
 
 def export(policy: Policy, form: str) -> bytes:
     """A policy in another form, one of :data:`FORMATS`."""
