@@ -160,6 +160,15 @@ def test_continuous_actions_are_refused_with_advice():
         deep.train("Pendulum-v1", **SMALL)
 
 
+def test_an_option_of_the_environment_may_hold_nothing(register, tmp_path):
+    """TOML has no null, not in a list either."""
+    search = GridSearch(
+        register(lambda gears: Tiny()), out=tmp_path / "run", env_options={"gears": [1, None, [None, 2]]}, **SMALL
+    )
+    search.directory.lock.unlock()
+    assert GridSearch.resume(tmp_path / "run").config.env_options == {"gears": [1, [2]]}
+
+
 def test_a_directory_that_is_taken(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SirlError, match="already exists and is not empty"):

@@ -6,9 +6,10 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args
 
-from sirl.deep.settings import DeepSettings, Method, field_types
+from sirl.cli.arguments import add_fields
+from sirl.deep.settings import DeepSettings, Method
 from sirl.errors import SirlError
 
 if TYPE_CHECKING:
@@ -64,27 +65,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--axis-aligned", action="store_true", help="conditions of the distilled tree look at one feature each"
     )
-    for name, kind in field_types().items():
-        _add_setting(parser, name, kind)
+    add_fields(parser, DeepSettings)
     parser.set_defaults(run=run)
-
-
-def _add_setting(parser: Any, name: str, kind: Any) -> None:
-    """An option for a field of DeepSettings."""
-    annotated = next((k for k in get_args(kind) if hasattr(k, "__metadata__")), kind)  # of X | None
-    default = DeepSettings.__struct_defaults__[DeepSettings.__struct_fields__.index(name)]
-    text, plain = annotated.__metadata__[0].description, annotated.__origin__
-    option = "--" + name.replace("_", "-")
-    how: dict[str, Any] = {"default": argparse.SUPPRESS}
-    if plain is bool:
-        parser.add_argument(option, action="store_true", help=text, **how)
-        return
-    how |= {"help": text if default is None else f"{text} [{default}]"}
-    if get_origin(plain) is Literal:
-        how["choices"] = get_args(plain)
-    else:
-        how |= {"type": plain, "metavar": "N" if plain is int else "X"}
-    parser.add_argument(option, **how)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-import tomli_w
 
 from sirl.deep.policy import NetworkPolicy
 from sirl.deep.records import Config, Result
@@ -37,19 +36,7 @@ class Directory(NamedTuple):
 
 def create(path: str | os.PathLike[str], config: Config) -> Directory:
     """A new directory; one that holds something already is left alone."""
-    place = Path(path)
-    with writable(place):
-        if place.exists() and (not place.is_dir() or {file.name for file in place.iterdir()} - {".lock"}):
-            raise SirlError(
-                f"{place} already exists and is not empty: go on with `sirl social-dqn --resume {place}`, give another "
-                "directory, or remove it."
-            )
-        place.mkdir(parents=True, exist_ok=True)
-    found = _locked(place)
-    content = tomli_w.dumps(_without_none(msgspec.to_builtins(config, enc_hook=repr)))
-    with writable(place):
-        write_atomically(place / "config.toml", content.encode())
-    return found
+    return Directory(Path(path), RunDirectory.create(path, config, command="social-dqn"))
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[Directory, Config]:
@@ -65,7 +52,9 @@ def reopen(path: str | os.PathLike[str]) -> tuple[Directory, Config]:
         ) from None
     except (ValueError, RecursionError) as error:
         raise SirlError(f"{place}/config.toml is damaged ({error}): restore it, or train again.") from None
-    return _locked(place), config
+    lock = RunDirectory(place)
+    lock.lock()
+    return Directory(place, lock), config
 
 
 def write_result(place: Directory, result: Result, champion: NetworkPolicy) -> None:
@@ -88,14 +77,3 @@ def read_result(path: str | os.PathLike[str]) -> Result:
         ) from None
     except (ValueError, RecursionError) as error:
         raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
-
-
-def _locked(path: Path) -> Directory:
-    lock = RunDirectory(path)
-    lock.lock()
-    return Directory(path, lock)
-
-
-def _without_none(value: Any) -> Any:
-    """TOML has no null: what is None is left out, and None is its default."""
-    return {k: _without_none(v) for k, v in value.items() if v is not None} if isinstance(value, dict) else value
