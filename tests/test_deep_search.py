@@ -9,6 +9,7 @@ from conftest import Tiny
 from sirl import deep
 from sirl.deep.directory import read_result
 from sirl.deep.play import Play
+from sirl.deep.report import compare
 from sirl.deep.search import GridSearch
 from sirl.errors import SirlError
 
@@ -128,6 +129,14 @@ def test_that_all_networks_diverge_is_told(method, monkeypatch):
     spoil_at(monkeypatch, step=15, numbers=range(8))
     with pytest.raises(SirlError, match=r"^all networks diverged to NaN.*: use smaller values of learning_rate\.$"):
         deep.train("CartPole-v1", method=method, **SMALL)
+
+
+def test_a_comparison_tells_whose_best_network_diverged_alone(monkeypatch):
+    social = deep.train("CartPole-v1", seed=3, **SMALL).result
+    spoil_at(monkeypatch, step=15, numbers=[social.ranking[0].number])
+    plain = deep.train("CartPole-v1", seed=3, method="plain", **SMALL).result
+    with pytest.raises(SirlError, match=r"of seed 3, did not come to the end of the plain one.*: compare other seeds"):
+        compare([social], [plain])
 
 
 def spoil_at(monkeypatch, step, numbers):
