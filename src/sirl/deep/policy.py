@@ -92,6 +92,10 @@ class NetworkPolicy:
         single_ndim = 0 if self.task.observation == "one-hot" else 1
         return (actions[0] if np.ndim(observation) == single_ndim else actions), state
 
+    def mismatch(self, task: Task) -> str:
+        """Why this network can't play a task; empty if it can."""
+        return self.task.mismatch(task)
+
     def __repr__(self) -> str:
         return f"<NetworkPolicy for {self.task.env}: {self.point}>"
 
