@@ -19,7 +19,8 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, TINY_FLAGS, Tiny
 from sirl.cli import main as cli
-from sirl.cli import progress, train
+from sirl.cli import progress
+from sirl.cli.stopping import stops_on_signals
 from sirl.runs.directory import read_config, read_history
 from sirl.search import evolution
 
@@ -434,7 +435,7 @@ def test_ctrl_c_and_sigterm_at_nearly_the_same_time(tmp_path, pause):
 
 
 def test_a_signal_that_follows_another_says_nothing_new():
-    with train._stops_on_signals():
+    with stops_on_signals():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)

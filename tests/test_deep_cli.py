@@ -1,10 +1,13 @@
 """sirl social-dqn as a person meets it."""
 
 import json
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from sirl.deep.search import GridSearch
 
 SMALL = [
     "--grid", "learning_rate=0.001", "--grid", "units=4", "--grid", "batch_size=8", "--collaborative-episodes", 4,
@@ -58,6 +61,30 @@ def test_social_against_plain(sirl_command, tmp_path, against, n_alone):
 )
 def test_a_mistake_gets_one_sentence(refusal, arguments, reason):
     assert reason in refusal("social-dqn", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "more", "where", "go_on"),
+    [
+        (signal.SIGINT, 130, [], "run", "sirl social-dqn --resume run"),
+        (signal.SIGTERM, 143, ["--runs", "2"], "run/social-0", "give the same command again"),
+    ],
+    ids=["one", "many"],
+)
+def test_a_signal_stops_a_search_that_can_go_on(tmp_path, number, code, more, where, go_on):
+    heed = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", f"{heed}from sirl.__main__ import main; sys.exit(main())", "social-dqn"]
+    flags = ["CartPole-v1", "--out", "run", *map(str, SMALL), "--collaborative-episodes", "1000", *more]
+    with subprocess.Popen(
+        [*command, *flags], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        for line in run.stdout:
+            if "episodes  collaborative" in line:
+                break
+        run.send_signal(number)
+        _, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (code, f"\nsirl: stopped; to go on: {go_on}\n")
+    assert GridSearch.resume(tmp_path / where)._play.steps > 0
 
 
 def test_what_is_missing_is_named():

@@ -97,6 +97,53 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(method, stop_after, 
         GridSearch.resume(tmp_path / "run")
 
 
+@pytest.mark.parametrize("method", ["social", "plain"])
+@pytest.mark.parametrize("stop_after", [0, 3, 6, 8], ids=["start", "midway", "end of a phase", "alone"])
+def test_a_stop_keeps_what_was_earned_to_the_step(method, stop_after, tmp_path, monkeypatch):
+    options = SMALL | {"method": method, "voting": "weighted", "seed": 1}
+    whole = deep.train("CartPole-v1", **options)
+    search = GridSearch("CartPole-v1", out=tmp_path / "run", checkpoint_minutes=1000, **options)
+    turns = search.episodes()
+    for _ in range(stop_after):
+        next(turns)
+    usual, played = Play.step, []
+
+    def stopped(self):
+        ended = usual(self)
+        played.append(self.steps)
+        if len(played) == 3:
+            assert search.stop(KeyboardInterrupt("enough"))
+        return ended
+
+    monkeypatch.setattr(Play, "step", stopped)
+    with pytest.raises(KeyboardInterrupt, match="enough"):
+        list(turns)
+    assert not search.stop(KeyboardInterrupt("again"))
+    monkeypatch.setattr(Play, "step", usual)
+    search.directory.lock.unlock()
+    resumed = GridSearch.resume(tmp_path / "run")
+    assert resumed._play.steps == played[-1]
+    for _ in resumed.episodes():
+        pass
+    assert same(resumed, whole)
+
+
+def test_a_stop_at_the_end_of_a_phase_is_heard_in_the_next(tmp_path):
+    whole = deep.train("CartPole-v1", **SMALL)
+    search = GridSearch("CartPole-v1", out=tmp_path / "run", checkpoint_minutes=1000, **SMALL)
+    turns = search.episodes()
+    for _ in range(6):
+        next(turns)
+    assert search.stop(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        list(turns)
+    search.directory.lock.unlock()
+    resumed = GridSearch.resume(tmp_path / "run")
+    for _ in resumed.episodes():
+        pass
+    assert same(resumed, whole)
+
+
 def test_a_damaged_checkpoint_is_told(tmp_path):
     search = GridSearch("CartPole-v1", out=tmp_path / "run", checkpoint_minutes=0, **SMALL)
     steps = search.episodes()

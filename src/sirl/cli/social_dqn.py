@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from sirl.cli.arguments import add_fields
+from sirl.cli.stopping import Stops, exit_code, stops_on_signals, what_stopped
 from sirl.deep.settings import DeepSettings, Method
 from sirl.errors import SirlError
 
@@ -74,16 +75,23 @@ def run(options: argparse.Namespace) -> int:
     from sirl.deep import check_installed
 
     check_installed()
-    if options.runs or options.compare:
-        return _run_many(options)
-    search = _resumed(options) if options.resume else _new(options, options.method, options.seed, options.out)
-    try:
-        _play(search)
-    except KeyboardInterrupt:
-        print(f"\nsirl: stopped; to go on: sirl social-dqn --resume {_place(search)}", file=sys.stderr)
-        return 130
-    _report(search, options)
+    with stops_on_signals() as stops:
+        if options.runs or options.compare:
+            return _run_many(options, stops)
+        search = _resumed(options) if options.resume else _new(options, options.method, options.seed, options.out)
+        named = f"{search.config.env} " if ":" in search.config.env else ""
+        try:
+            _play(search, stops)
+            _report(search, options)
+        except (KeyboardInterrupt, SystemError) as error:
+            return _report_stop(error, f"sirl social-dqn {named}--resume {_place(search)}")
     return 0
+
+
+def _report_stop(error: BaseException, go_on: str) -> int:
+    reason = what_stopped(error)
+    print(f"\nsirl: stopped; to go on: {go_on}", file=sys.stderr)
+    return exit_code(reason)
 
 
 def _new(
@@ -128,11 +136,13 @@ def _place(search: GridSearch) -> Path:
     return search.directory.path
 
 
-def _play(search: GridSearch) -> None:
+def _play(search: GridSearch, stops: Stops) -> None:
+    """Search; a signal stops it after the step that is under way, with a checkpoint."""
     config, where = search.config, _place(search)
     print(f"{config.method} search of {len(config.grid)} networks on {config.env}, seed {config.seed} → {where}")
-    for _ in _shown(search.episodes()):
-        pass
+    with stops.left_to(search.stop):
+        for _ in _shown(search.episodes()):
+            pass
 
 
 def _shown(standings: Iterator[Standing]) -> Iterator[None]:
@@ -191,24 +201,37 @@ def _report(search: GridSearch, options: argparse.Namespace) -> None:
     )
 
 
-def _run_many(options: argparse.Namespace) -> int:
+def _run_many(options: argparse.Namespace, stops: Stops) -> int:
+    """Searches of several seeds; a stop tells how to go on."""
+    try:
+        _search_all(options, stops)
+    except (KeyboardInterrupt, SystemError) as error:
+        return _report_stop(error, "give the same command again")
+    return 0
+
+
+def _search_all(options: argparse.Namespace, stops: Stops) -> None:
     """Searches of several seeds, each in a directory of its own; those that are finished are not done again."""
     base = Path(options.out or f"runs/{options.env}-social-dqn")
     seeds = range(options.seed, options.seed + (options.runs or 1))
     results: dict[Method, list[Result]] = {"social": [], "plain": []}
     for seed in seeds:
         first: Method = "social" if options.compare else options.method
-        results[first].append(_finished(options, first, seed, base))
+        results[first].append(_finished(options, stops, first, seed, base))
         if options.compare:
             best = [results["social"][-1].ranking[0].point] if options.compare == "best" else None
-            results["plain"].append(_finished(options, "plain", seed, base, best))
+            results["plain"].append(_finished(options, stops, "plain", seed, base, best))
     if options.compare:
         _compare(results["social"], results["plain"], base)
-    return 0
 
 
 def _finished(
-    options: argparse.Namespace, method: Method, seed: int, base: Path, grid: list[Point] | None = None
+    options: argparse.Namespace,
+    stops: Stops,
+    method: Method,
+    seed: int,
+    base: Path,
+    grid: list[Point] | None = None,
 ) -> Result:
     """The result of a search, which is begun, gone on with, or there already."""
     from sirl.deep.directory import read_result
@@ -217,7 +240,8 @@ def _finished(
     path = base / f"{method}-{seed}"
     if not (path / "result.json").exists():
         begun = (path / "config.toml").exists()
-        _play(GridSearch.resume(path, options.env) if begun else _new(options, method, seed, path, grid))
+        search = GridSearch.resume(path, options.env) if begun else _new(options, method, seed, path, grid)
+        _play(search, stops)
     return read_result(path)
 
 

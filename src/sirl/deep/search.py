@@ -28,7 +28,7 @@ from sirl.deep import checkpoint, directory
 from sirl.deep.crew import Crew, undisturbed
 from sirl.deep.episodes import SLOTS, actor, inspect_discrete, make_simulator, play, seeds_of
 from sirl.deep.grid import Point, check_memory, make_grid
-from sirl.deep.play import Ended, Play
+from sirl.deep.play import Ended, Play, standing
 from sirl.deep.policy import Arrays, NetworkPolicy, Origin
 from sirl.deep.ranking import conclude
 from sirl.deep.records import Config, Left, Result, Standing
@@ -84,6 +84,7 @@ class GridSearch:
         self.directory = directory.create(out, self.config) if out is not None else None
         self._checkpoint_seconds = 60.0 * checked("checkpoint_minutes", checkpoint_minutes, CheckpointMinutes)
         self._kept_at = time.monotonic()
+        self._stop: BaseException | None = None
         self._finished: Result | None = None
         self._actions = np.arange(len(self.task.action_names)) + int(self.task.action_low[0])
         self._collaborative: list[float] = []
@@ -110,6 +111,17 @@ class GridSearch:
         self._finished = self._finish()
         if self.directory is not None:
             directory.write_result(self.directory, self.result, self.champion)
+        if self._stop is not None:
+            raise self._stop
+
+    def stop(self, reason: BaseException) -> bool:
+        """Stop soon, as the handler of a signal may ask: whether that is new.
+
+        After the step that is under way :meth:`episodes` writes a checkpoint, and raises ``reason``; scouting and
+        validation come to their end first.
+        """
+        is_new, self._stop = self._stop is None, reason
+        return is_new
 
     def network(self, number: int) -> NetworkPolicy:
         """A network of a finished search, as it came out of its individual phase."""
@@ -148,30 +160,18 @@ class GridSearch:
         began = time.monotonic()
         ended: list[Ended] = []
         with undisturbed():
-            while not ended and not self._play.is_over:
+            while not (ended or self._play.is_over or self._stop):
                 self._steps += len(self._play.streams)
                 ended = self._play.step()
         self._seconds += time.monotonic() - began
-        yield self._standing()
+        yield standing(self._play, self.config, self._collaborative, len(self._left), self._seconds)
+        if self._play.is_over:
+            return
         due = time.monotonic() - self._kept_at >= self._checkpoint_seconds
-        if due and self.directory is not None and not self._play.is_over:
+        if self.directory is not None and (due or self._stop):
             self._keep(self.directory)
-
-    def _standing(self) -> Standing:
-        settings, play = self.settings, self._play
-        recent = [value for returns in play.returns.values() for value in returns[-10:]]
-        own = 0 if play.together else sum(map(len, play.returns.values()))
-        shared = len(play.returns[0]) if play.together else len(self._collaborative)
-        n_left = len(self.config.grid) - len(self._left)
-        return Standing(
-            "collaborative" if play.together else "individual",
-            shared + own,
-            self.config.individual_episodes * n_left
-            + (settings.collaborative_episodes if self.config.is_social else 0),
-            n_left - len(play.diverged),
-            float(np.mean(recent)) if recent else float("nan"),
-            self._seconds,
-        )
+        if self._stop is not None:
+            raise self._stop
 
     def _begin(self, crew: Crew, together: bool, replay: Replay | None = None, steps: int = 0) -> Play:
         """A phase from its first episode on."""
