@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from sirl.deep.search import GridSearch
+from sirl.model.policy import load
 
 SMALL = [
     "--grid", "learning_rate=0.001", "--grid", "units=4", "--grid", "batch_size=8", "--collaborative-episodes", 4,
@@ -41,7 +42,61 @@ def test_social_against_plain(sirl_command, tmp_path, against, n_alone):
     counts = {name: sum(len(v) for v in r["individual"].values()) for name, r in results.items()}
     assert counts == {"plain-0": n_alone, "plain-1": n_alone, "social-0": 8, "social-1": 8}
     assert (tmp_path / "both/comparison.svg").read_text().startswith("<?xml")
-    assert "search of" not in sirl_command(*arguments).out.partition("|")[0]  # what is finished is not done again
+    again = sirl_command(*arguments).out
+    assert "episodes  " not in again  # what is finished is not done again
+    assert again.partition("|")[2] == out.partition("|")[2]
+
+
+def test_several_searches_are_told_one_by_one_and_go_on(sirl_command, tmp_path):
+    arguments = ["social-dqn", "CartPole-v1", "--runs", 2, "--out", "many", *SMALL, "--max-leaves", 2]
+    code, out, _ = sirl_command(*arguments)
+    assert code == 0
+    assert out.count("place  score") == out.count("network  ") == out.count("tree     ") == 2
+    assert "next     sirl evaluate many/social-1/tree.json" in out
+    assert {load(tmp_path / f"many/social-{seed}/tree.json").tree.n_leaves for seed in (0, 1)} <= {1, 2}
+    code, again, _ = sirl_command(*arguments)
+    assert code == 0
+    assert "seed 1 → many/social-1, which is finished" in again
+    assert again.partition("place")[2].partition("social")[0] == out.partition("place")[2].partition("social")[0]
+    code, resumed, _ = sirl_command("social-dqn", "--resume", "many/social-0", "--max-leaves", 2)
+    assert code == 0
+    assert resumed in again
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ["Acrobot-v1", *SMALL],
+        ["CartPole-v1", *SMALL, "--voting", "majority"],
+        ["CartPole-v1", *SMALL, "--grid", "layers=2"],
+    ],
+    ids=["task", "setting", "grid"],
+)
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_directory_of_another_search_is_left_alone(refusal, tmp_path, finished, other):
+    options = {"grid": {"units": [4]}, "collaborative_episodes": 1, "individual_episodes": 1, "rounds": 1}
+    search = GridSearch("CartPole-v1", out=tmp_path / "many/social-0", **options)
+    if finished:
+        for _ in search.episodes():
+            pass
+    search.directory.lock.unlock()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+    for flags in (["--runs", 1], ["--compare", "best"]):
+        assert "many/social-0 holds another search, of another task" in refusal(
+            "social-dqn", *other, *flags, "--out", "many"
+        )
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()} == before
+
+
+def test_a_tree_that_was_edited_is_kept(sirl_command, tmp_path):
+    arguments = ["social-dqn", "CartPole-v1", "--runs", 1, "--out", "many", *SMALL, "--max-leaves", 2]
+    assert sirl_command(*arguments).code == 0
+    file = tmp_path / "many/social-0/tree.json"
+    text = json.loads(file.read_text())
+    file.write_text(json.dumps({key: value for key, value in text.items() if key != "checksum"}))
+    assert "was edited, and is kept as tree-before.json" in sirl_command(*arguments).out
+    assert load(file.with_name("tree-before.json")).origin.changed == "edited by hand"
+    assert not load(file).origin.changed
 
 
 @pytest.mark.parametrize(
@@ -57,6 +112,12 @@ def test_social_against_plain(sirl_command, tmp_path, against, n_alone):
         (["CartPole-v1", "--grid", "units=100000"], "GB: use a smaller grid"),
         (["--resume", "nowhere"], "has no readable config.toml"),
         (["--resume", "nowhere", "--epsilon", "0.1"], "--resume can't be given epsilon"),
+        (["--resume", "nowhere", "--seed", "0", "--method", "social"], "--resume can't be given method, seed"),
+        (["--resume", "nowhere", "--runs", "2", "--compare", "all"], "--resume can't be given compare, runs"),
+        (["--runs", "2", "--out", "many"], "name the task, such as CartPole-v1"),
+        (["CartPole-v1", "--runs", "0"], "runs = 0 is not allowed"),
+        (["CartPole-v1", "--compare", "best", "--axis-aligned", "--max-leaves", "2"], "out max_leaves, axis_aligned."),
+        (["CartPole-v1", "--compare", "best", "--method", "plain"], "--compare has both methods"),
     ],
 )
 def test_a_mistake_gets_one_sentence(refusal, arguments, reason):

@@ -93,8 +93,12 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(method, stop_after, 
     assert same(resumed, whole)
     assert read_result(tmp_path / "run").ranking == whole.result.ranking
     assert not (tmp_path / "run" / "checkpoint").exists()
-    with pytest.raises(SirlError, match="is finished: its ranking is in"):
-        GridSearch.resume(tmp_path / "run")
+    resumed.directory.lock.unlock()
+    finished = GridSearch.resume(tmp_path / "run")
+    assert list(finished.episodes()) == []
+    assert same(finished, whole)
+    with pytest.raises(SirlError, match="is not kept: take the champion"):
+        finished.network(next(number for number in range(8) if number != whole.result.champion))
 
 
 @pytest.mark.parametrize("method", ["social", "plain"])

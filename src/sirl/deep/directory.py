@@ -33,28 +33,41 @@ class Directory(NamedTuple):
         """Where the search stands."""
         return self.path / "checkpoint"
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search has come to its end."""
+        return (self.path / "result.json").exists()
+
 
 def create(path: str | os.PathLike[str], config: Config) -> Directory:
     """A new directory; one that holds something already is left alone."""
     return Directory(Path(path), RunDirectory.create(path, config, command="social-dqn"))
 
 
-def reopen(path: str | os.PathLike[str]) -> tuple[Directory, Config]:
-    """The directory of an earlier process, and what that was asked."""
+def reopen(path: str | os.PathLike[str], config: Config) -> Directory:
+    """The directory of an earlier process, if that was asked the same."""
     place = Path(path)
-    if (place / "result.json").exists():
-        raise SirlError(f"the search in {place} is finished: its ranking is in {place}/result.json.")
+    if read_config(place).digest() != config.digest():
+        raise SirlError(
+            f"{place} holds another search, of another task, grid, seed or settings: give what it was started with, or "
+            "another directory."
+        )
+    lock = RunDirectory(place)
+    lock.lock()
+    return Directory(place, lock)
+
+
+def read_config(path: str | os.PathLike[str]) -> Config:
+    """What a search was asked to do."""
+    place = Path(path)
     try:
-        config = msgspec.convert(tomllib.loads(read_plain(place / "config.toml", 10**8).decode()), Config)
+        return msgspec.convert(tomllib.loads(read_plain(place / "config.toml", 10**8).decode()), Config)
     except OSError as error:
         raise SirlError(
             f"{place} has no readable config.toml ({error.strerror or error}): give a directory of sirl social-dqn."
         ) from None
     except (ValueError, RecursionError) as error:
         raise SirlError(f"{place}/config.toml is damaged ({error}): restore it, or train again.") from None
-    lock = RunDirectory(place)
-    lock.lock()
-    return Directory(place, lock), config
 
 
 def write_result(place: Directory, result: Result, champion: NetworkPolicy) -> None:

@@ -77,11 +77,18 @@ def evaluate(
     env_options: dict[str, Any] | None = None,
 ) -> Evaluation:
     """Play unseen episodes, the very starts on which :func:`sirl.evaluate` plays a tree."""
-    start = int(policy.task.action_low[0])
-    act = actor(policy.layers, np.arange(len(policy.task.action_names)) + start)
+    actions = np.arange(len(policy.task.action_names)) + int(policy.task.action_low[0])
+    seeds = seeds_of(root(seed, Stream.EVALUATION, 0), episodes)
     recipe, max_steps = playable(policy, env, env_options, max_steps)
-    simulator = make_simulator(recipe, min(SLOTS, episodes), max_steps)
+    return play_greedily(recipe, policy.layers, actions, seeds, max_steps)
+
+
+def play_greedily(
+    recipe: Recipe, layers: Arrays, actions: NDArray[np.int64], seeds: NDArray[np.int64], max_steps: int | None
+) -> Evaluation:
+    """An episode of a network for each seed (n,), given what the environment takes for each choice (n_actions,)."""
+    simulator = make_simulator(recipe, min(SLOTS, len(seeds)), max_steps)
     try:
-        return play(act, simulator, seeds_of(root(seed, Stream.EVALUATION, 0), episodes))
+        return play(actor(layers, actions), simulator, seeds)
     finally:
         simulator.close()

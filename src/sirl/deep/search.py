@@ -26,10 +26,10 @@ from sirl import __version__
 from sirl.config import checked
 from sirl.deep import checkpoint, directory
 from sirl.deep.crew import Crew, undisturbed
-from sirl.deep.episodes import SLOTS, actor, inspect_discrete, make_simulator, play, seeds_of
+from sirl.deep.episodes import inspect_discrete, make_simulator, play_greedily, seeds_of
 from sirl.deep.grid import Point, check_memory, make_grid
 from sirl.deep.play import Ended, Play, standing
-from sirl.deep.policy import Arrays, NetworkPolicy, Origin
+from sirl.deep.policy import Arrays, NetworkPolicy, Origin, load
 from sirl.deep.ranking import conclude
 from sirl.deep.records import Config, Left, Result, Standing
 from sirl.deep.replay import Replay
@@ -103,6 +103,8 @@ class GridSearch:
 
     def episodes(self) -> Iterator[Standing]:
         """Play to the end; a turn after every episode, or a few that end in the same step."""
+        if self._finished is not None:  # by an earlier process
+            return
         if self._play.together:
             yield from self._collaborate()
             self._part()
@@ -125,7 +127,9 @@ class GridSearch:
 
     def network(self, number: int) -> NetworkPolicy:
         """A network of a finished search, as it came out of its individual phase."""
-        ranked = next(entry for entry in self.result.ranking if entry.number == number)
+        ranked = next((entry for entry in self.result.ranking if entry.number == number), None)
+        if ranked is None or number not in self._play.finished:
+            raise SirlError(f"network {number} is not kept: take the champion, or a ranked one of a search made here.")
         origin = Origin(
             method=self.config.method,
             seed=self.config.seed,
@@ -219,10 +223,7 @@ class GridSearch:
         """Mean return of greedy episodes; what has diverged is worse than all."""
         if not all(np.isfinite(part).all() for layer in layers for part in layer):
             return -np.inf
-        simulator = make_simulator(self.recipe, min(SLOTS, len(seeds)), self.settings.max_steps)
-        score = play(actor(layers, self._actions), simulator, seeds).mean
-        simulator.close()
-        return score
+        return play_greedily(self.recipe, layers, self._actions, seeds, self.settings.max_steps).mean
 
     def _finish(self) -> Result:
         """Rank, validate the best, and crown the best of these."""
@@ -259,7 +260,7 @@ class GridSearch:
         path: str | Path, env: str | Callable[[], gym.Env[Any, Any]] | None = None, checkpoint_minutes: float = 1.0
     ) -> GridSearch:
         """A search in the directory ``path`` goes on to the same end; ``env`` again if it is a function or module's."""
-        place, config = directory.reopen(path)
+        config = directory.read_config(path)
         search = GridSearch(
             env or named_by_file(config.env, f"write `sirl social-dqn {config.env} --resume {path}`"),
             grid=config.grid,
@@ -271,16 +272,18 @@ class GridSearch:
             checkpoint_minutes=checkpoint_minutes,
             **msgspec.structs.asdict(config.settings),
         )
-        if search.config.digest() != config.digest():
-            raise SirlError(f"{path} holds another search: give the environment that it was started with.")
-        search.directory = place
-        kept = checkpoint.load(place.checkpoint, config.digest())
-        if kept is not None:
-            search._go_on(kept)
+        search.go_on(path)
         return search
 
-    def _go_on(self, kept: checkpoint.Kept) -> None:
-        """Take up the state of a checkpoint."""
+    def go_on(self, path: str | Path) -> None:
+        """Take up the last checkpoint in the directory of this same search, or its result if it is finished."""
+        self.directory = directory.reopen(path, self.config)
+        if self.directory.is_finished:
+            self._finished = directory.read_result(path)
+            self._play.finished = {self._finished.champion: load(path).layers}
+            return
+        if (kept := checkpoint.load(self.directory.checkpoint, self.config.digest())) is None:
+            return
         facts = kept.facts
         crew = kept.crew(self.config.grid, self.config.seed, self.task.n_features, len(self._actions))
         self._play = self._begin(crew, facts.together)
