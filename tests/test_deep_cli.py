@@ -6,7 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from gymnasium import spaces
 
+from conftest import Tiny
 from sirl.deep.search import GridSearch
 from sirl.model.policy import load
 
@@ -26,6 +28,21 @@ def test_a_search_prints_a_ranking_and_a_tree_that_can_be_evaluated(sirl_command
     code, out, _ = sirl_command("evaluate", "run/tree.json", "--episodes", 3, "--workers", 1)
     assert code == 0
     assert "on 3 unseen episodes of CartPole-v1" in out
+
+
+def test_an_environment_with_options_and_names(sirl_command, register, tmp_path):
+    env = register(lambda size: Tiny(spaces.Box(-1, 1, (size,))))
+    names = ["--features", "near, far,off", "--actions", "stay,go"]
+    flags = [*SMALL, "--max-steps", 5]
+    code, out, err = sirl_command("social-dqn", env, "--out", "run", *flags, *names, "--env-option", "size=3")
+    assert (code, err) == (0, "")
+    task = load(tmp_path / "run/tree.json").task
+    assert (task.features, task.action_names) == (["near", "far", "off"], ["stay", "go"])
+    hint = "sirl evaluate run/tree.json --env-option size=3 --max-steps 5\n"
+    assert hint in out
+    code, out, _ = sirl_command(*hint.split()[1:], "--episodes", 2, "--workers", 1)
+    assert code == 0
+    assert "mean length 5" in out
 
 
 @pytest.mark.parametrize(("against", "n_alone"), [("best", 6), ("all", 24)])
@@ -114,6 +131,7 @@ def test_a_tree_that_was_edited_is_kept(sirl_command, tmp_path):
         (["--resume", "nowhere", "--epsilon", "0.1"], "--resume can't be given epsilon"),
         (["--resume", "nowhere", "--seed", "0", "--method", "social"], "--resume can't be given method, seed"),
         (["--resume", "nowhere", "--runs", "2", "--compare", "all"], "--resume can't be given compare, runs"),
+        (["--resume", "nowhere", "--env-option", "a=1", "--actions", "a,b"], "can't be given actions, env_option"),
         (["--runs", "2", "--out", "many"], "name the task, such as CartPole-v1"),
         (["CartPole-v1", "--runs", "0"], "runs = 0 is not allowed"),
         (["CartPole-v1", "--compare", "best", "--axis-aligned", "--max-leaves", "2"], "out max_leaves, axis_aligned."),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from sirl.cli.arguments import add_fields
+from sirl.cli.arguments import add_env_option, add_fields, names
 from sirl.cli.stopping import Stops, exit_code, stops_on_signals, what_stopped
 from sirl.deep.settings import DeepSettings, Method
 from sirl.errors import SirlError
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from sirl.deep.search import GridSearch
     from sirl.model.policy import Policy
 
-_FIXED = ("grid", "method", "seed", "runs", "compare", "out")
+_FIXED = ("grid", "method", "seed", "runs", "compare", "out", "features", "actions", "env_option")
 """Besides the settings, what can't change when a search goes on."""
 _EPILOG = """\
 axes of the grid, and the paper's values:
@@ -74,6 +76,9 @@ def add(commands: Any) -> None:
         default=None,
         help="conditions of the distilled tree look at one feature each",
     )
+    parser.add_argument("--features", type=names, metavar="A,B,…", help="names of the features, in order")
+    parser.add_argument("--actions", type=names, metavar="A,B,…", help="names of the actions, in order")
+    add_env_option(parser)
     add_fields(parser, DeepSettings)
     parser.set_defaults(run=run)
 
@@ -132,6 +137,9 @@ def _new(
         method=method,
         seed=seed,
         out=out,
+        features=options.features,
+        actions=options.actions,
+        env_options=dict(options.env_option),
         checkpoint_minutes=options.checkpoint_minutes,
         **{name: value for name, value in vars(options).items() if name in DeepSettings.__struct_fields__},
     )
@@ -196,9 +204,18 @@ def _report(search: GridSearch, options: argparse.Namespace) -> None:
         f"would in {distilled.agreement:.1%} of states\n"
         f"cost     {counts.budget:,} episodes and {counts.validation:,} more to choose the champion, "
         f"{result.steps:,} steps, {result.seconds:.0f} s\n\n{distilled.tree}\n\n"
-        f"next     sirl evaluate {where}/tree.json\n"
+        f"next     sirl evaluate {where}/tree.json{_as_played(search)}\n"
         f"         sirl show {where}/tree.json"
     )
+
+
+def _as_played(search: GridSearch) -> str:
+    """Options with which another command plays what this search has played."""
+    config, limit = search.config, search.settings.max_steps
+    options = [("--env", config.env)] if ":" in config.env else []
+    options += [("--env-option", f"{name}={json.dumps(value)}") for name, value in config.env_options.items()]
+    options += [("--max-steps", str(limit))] if limit is not None else []
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in options)
 
 
 def _keep_tree(tree: Policy, path: Path) -> None:
