@@ -20,7 +20,7 @@ import sirl
 from conftest import TINY, TINY_FLAGS, Tiny
 from sirl.cli import main as cli
 from sirl.cli import progress
-from sirl.cli.stopping import stops_on_signals
+from sirl.cli.stopping import stops_on_signals, what_stopped
 from sirl.runs.directory import read_config, read_history
 from sirl.search import evolution
 
@@ -440,6 +440,14 @@ def test_a_signal_that_follows_another_says_nothing_new():
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
+
+
+def test_a_signal_that_numba_tells_of_is_a_stop():
+    error, stop = SystemError("a compiled function returned a result with an exception set"), KeyboardInterrupt()
+    error.__cause__ = stop
+    assert what_stopped(error) is stop
+    with pytest.raises(SystemError, match="of another kind"):
+        what_stopped(SystemError("of another kind"))
 
 
 def test_ctrl_c_during_import(tmp_path):

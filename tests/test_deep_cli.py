@@ -80,6 +80,11 @@ def test_several_searches_are_told_one_by_one_and_go_on(sirl_command, tmp_path):
     assert resumed in again
 
 
+def test_searches_of_a_task_with_a_namespace_have_one_directory(sirl_command, register, tmp_path):
+    assert sirl_command("social-dqn", register(Tiny, "mine/Tiny-v0"), "--runs", 1, *SMALL).code == 0
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["mine-Tiny-v0-social-dqn"]
+
+
 @pytest.mark.parametrize(
     "other",
     [
