@@ -443,9 +443,9 @@ def test_a_signal_that_follows_another_says_nothing_new():
 
 
 def test_a_signal_that_numba_tells_of_is_a_stop():
-    error, stop = SystemError("a compiled function returned a result with an exception set"), KeyboardInterrupt()
-    error.__cause__ = stop
-    assert what_stopped(error) is stop
+    outer, inner, stop = SystemError("a result with an exception set"), SystemError("the same"), KeyboardInterrupt()
+    outer.__cause__, inner.__cause__ = inner, stop
+    assert what_stopped(outer) is what_stopped(inner) is what_stopped(stop) is stop
     with pytest.raises(SystemError, match="of another kind"):
         what_stopped(SystemError("of another kind"))
 

@@ -21,11 +21,11 @@ class Stops:
     """What is done about signals: they stop what is under way, unless somebody sees to that at a better moment."""
 
     def __init__(self) -> None:
-        self._put_off: Callable[[KeyboardInterrupt], bool] = lambda _: False
+        self._put_off: Callable[[type[KeyboardInterrupt]], bool] = lambda _: False
         self._last = -math.inf
 
     @contextmanager
-    def left_to(self, put_off: Callable[[KeyboardInterrupt], bool]) -> Iterator[None]:
+    def left_to(self, put_off: Callable[[type[KeyboardInterrupt]], bool]) -> Iterator[None]:
         """Within this, ``put_off`` is given what is to be raised, and says whether it will see to that."""
         usual, self._put_off = self._put_off, put_off
         try:
@@ -39,7 +39,7 @@ class Stops:
         if now - self._last <= _STOPPING:
             return
         self._last = now
-        reason = Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
+        reason = Terminated if number == signal.SIGTERM else KeyboardInterrupt
         if not self._put_off(reason):
             raise reason
 
@@ -63,13 +63,14 @@ def stops_on_signals() -> Iterator[Stops]:
 def what_stopped(error: BaseException) -> BaseException:
     """The reason of a stop; a SystemError is none, unless numba tells so of a signal.
 
-    It does if that came while a compiled function began or ended.
+    It does if that came while a compiled function began or ended, one SystemError behind the other.
     """
-    if not isinstance(error, SystemError):
-        return error
-    if not isinstance(error.__cause__, KeyboardInterrupt):
-        raise error
-    return error.__cause__
+    reason: BaseException | None = error
+    while isinstance(reason, SystemError):
+        reason = reason.__cause__
+    if reason is error or isinstance(reason, KeyboardInterrupt):
+        return reason
+    raise error
 
 
 def exit_code(reason: BaseException) -> int:

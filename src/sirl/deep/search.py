@@ -84,7 +84,7 @@ class GridSearch:
         self.directory = directory.create(out, self.config) if out is not None else None
         self._checkpoint_seconds = 60.0 * checked("checkpoint_minutes", checkpoint_minutes, CheckpointMinutes)
         self._kept_at = time.monotonic()
-        self._stop: BaseException | None = None
+        self._stop: type[BaseException] | None = None
         self._finished: Result | None = None
         self._actions = np.arange(len(self.task.action_names)) + int(self.task.action_low[0])
         self._collaborative: list[float] = []
@@ -116,7 +116,7 @@ class GridSearch:
         if self._stop is not None:
             raise self._stop
 
-    def stop(self, reason: BaseException) -> bool:
+    def stop(self, reason: type[BaseException]) -> bool:
         """Stop soon, as the handler of a signal may ask: whether that is new.
 
         After the step that is under way :meth:`episodes` writes a checkpoint, and raises ``reason``; scouting and
