@@ -38,9 +38,8 @@ def test_an_environment_with_options_and_names(sirl_command, register, tmp_path)
     assert (code, err) == (0, "")
     task = load(tmp_path / "run/tree.json").task
     assert (task.features, task.action_names) == (["near", "far", "off"], ["stay", "go"])
-    hint = "sirl evaluate run/tree.json --env-option size=3 --max-steps 5\n"
-    assert hint in out
-    code, out, _ = sirl_command(*hint.split()[1:], "--episodes", 2, "--workers", 1)
+    assert "sirl evaluate run/tree.json\n" in out
+    code, out, _ = sirl_command("evaluate", "run/tree.json", "--episodes", 2, "--workers", 1)
     assert code == 0
     assert "mean length 5" in out
 

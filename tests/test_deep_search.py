@@ -12,6 +12,7 @@ from sirl.deep.play import Play
 from sirl.deep.report import compare
 from sirl.deep.search import GridSearch
 from sirl.errors import SirlError
+from sirl.model.policy import load
 
 GRID = {"learning_rate": [1e-3, 1e-2], "layers": [1, 2], "units": [4], "batch_size": [8, 16], "target_period": [10]}
 SMALL = {
@@ -231,6 +232,17 @@ def test_an_option_of_the_environment_may_hold_nothing(register, tmp_path):
     )
     search.directory.lock.unlock()
     assert GridSearch.resume(tmp_path / "run").config.env_options == {"gears": [1, [2]]}
+
+
+def test_a_network_and_its_tree_know_how_their_environment_was_made(register, tmp_path):
+    """Any object is an option; what a file can't hold stands there as Python shows it."""
+    env = register(lambda size, act: Tiny(spaces.Box(-1, 1, (act(range(size)),))))
+    search = deep.train(env, env_options={"size": 3, "act": len}, max_steps=4, out=tmp_path / "run", **SMALL)
+    assert deep.evaluate(search.champion, episodes=2).lengths.tolist() == [4, 4]
+    tree = deep.distil(search.champion, max_leaves=2, rounds=1, validation_episodes=2).tree
+    tree.save(tmp_path / "tree.json")
+    for task in (deep.load(tmp_path / "run").task, load(tmp_path / "tree.json").task):
+        assert (task.env_options, task.max_steps) == ({"size": 3, "act": repr(len)}, 4)
 
 
 def test_a_directory_that_is_taken(tmp_path):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -184,38 +182,27 @@ def _report(search: GridSearch, options: argparse.Namespace) -> None:
     from sirl.runs.evaluation import evaluate as evaluate_tree
 
     result, where = search.result, _place(search)
-    max_steps, env_options = search.settings.max_steps, search.config.env_options
+    named = f" --env {search.config.env}" if ":" in search.config.env else ""
     print(f"\n{ranking_table(result)}\n")
-    score = evaluate(search.champion, max_steps=max_steps, env_options=env_options)
+    score = evaluate(search.champion)
     print(f"network  {score.mean:.2f} ± {score.std:.2f} on 100 unseen episodes")
     distilled = distil(
         search.champion,
         max_leaves=8 if options.max_leaves is None else options.max_leaves,
         oblique=not options.axis_aligned,
         seed=search.config.seed,
-        max_steps=max_steps,
-        env_options=env_options,
     )
     _keep_tree(distilled.tree, where / "tree.json")
-    tree_score = evaluate_tree(distilled.tree, workers=1, max_steps=max_steps, env_options=env_options)
+    tree_score = evaluate_tree(distilled.tree, workers=1)
     leaves, counts = distilled.tree.tree.n_leaves, result.episodes
     print(
         f"tree     {tree_score.mean:.2f} ± {tree_score.std:.2f} on the same, {leaves} leaves, does what the network "
         f"would in {distilled.agreement:.1%} of states\n"
         f"cost     {counts.budget:,} episodes and {counts.validation:,} more to choose the champion, "
         f"{result.steps:,} steps, {result.seconds:.0f} s\n\n{distilled.tree}\n\n"
-        f"next     sirl evaluate {where}/tree.json{_as_played(search)}\n"
+        f"next     sirl evaluate {where}/tree.json{named}\n"
         f"         sirl show {where}/tree.json"
     )
-
-
-def _as_played(search: GridSearch) -> str:
-    """Options with which another command plays what this search has played."""
-    config, limit = search.config, search.settings.max_steps
-    options = [("--env", config.env)] if ":" in config.env else []
-    options += [("--env-option", f"{name}={json.dumps(value)}") for name, value in config.env_options.items()]
-    options += [("--max-steps", str(limit))] if limit is not None else []
-    return "".join(f" {option} {shlex.quote(value)}" for option, value in options)
 
 
 def _keep_tree(tree: Policy, path: Path) -> None:

@@ -115,7 +115,8 @@ class NetworkPolicy:
             weights=hashlib.sha256(content).hexdigest(),
         )
         write_atomically(path / "network.safetensors", content)
-        write_atomically(path / "network.json", msgspec.json.format(msgspec.json.encode(text), indent=2) + b"\n")
+        told = msgspec.json.encode(text, enc_hook=repr)  # an option of the environment may be any object
+        write_atomically(path / "network.json", msgspec.json.format(told, indent=2) + b"\n")
 
 
 def load(directory: str | os.PathLike[str]) -> NetworkPolicy:

@@ -38,6 +38,7 @@ from sirl.errors import SirlError
 from sirl.keys import Stream, root
 from sirl.learning.voting import weigh
 from sirl.options import CheckpointMinutes, Seed
+from sirl.runs.tasks import as_made
 from sirl.simulators.recipes import make_recipe, named_by_file
 
 
@@ -64,20 +65,19 @@ class GridSearch:
         checkpoint_minutes: float = 1.0,
         **settings: Any,
     ):
-        self.recipe = make_recipe(env, env_options)
-        self.task = inspect_discrete(self.recipe, features, actions)
+        self.recipe, self.settings = make_recipe(env, env_options), make_settings(**settings)
+        self.task = as_made(inspect_discrete(self.recipe, features, actions), self.recipe, self.settings.max_steps)
         self.config = Config(
             env=self.recipe.name,
             method=checked("method", method, Method),
             seed=checked("seed", seed, Seed),
             grid=make_grid(grid) if isinstance(grid, Mapping) or grid is None else list(grid),
-            settings=make_settings(**settings),
+            settings=self.settings,
             features=self.task.features,
             actions=self.task.action_names,
             env_options=self.recipe.options,
             versions={"sirl": __version__, "torch": str(torch.__version__), "numpy": np.__version__},
         )
-        self.settings = self.config.settings
         shape = self.task.n_features, len(self.task.action_names)
         streams = 1 if self.config.is_social else len(self.config.grid)
         check_memory(self.config.grid, *shape, self.settings.replay_size, streams)
