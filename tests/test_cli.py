@@ -19,7 +19,8 @@ from gymnasium import spaces
 import sirl
 from conftest import TINY, TINY_FLAGS, Tiny
 from sirl.cli import main as cli
-from sirl.cli import progress, train
+from sirl.cli import progress
+from sirl.cli.stopping import stops_on_signals, what_stopped
 from sirl.runs.directory import read_config, read_history
 from sirl.search import evolution
 
@@ -434,11 +435,19 @@ def test_ctrl_c_and_sigterm_at_nearly_the_same_time(tmp_path, pause):
 
 
 def test_a_signal_that_follows_another_says_nothing_new():
-    with train._stops_on_signals():
+    with stops_on_signals():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
+
+
+def test_a_signal_that_numba_tells_of_is_a_stop():
+    outer, inner, stop = SystemError("a result with an exception set"), SystemError("the same"), KeyboardInterrupt()
+    outer.__cause__, inner.__cause__ = inner, stop
+    assert what_stopped(outer) is what_stopped(inner) is what_stopped(stop) is stop
+    with pytest.raises(SystemError, match="of another kind"):
+        what_stopped(SystemError("of another kind"))
 
 
 def test_ctrl_c_during_import(tmp_path):

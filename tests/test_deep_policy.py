@@ -67,6 +67,19 @@ def test_damage_is_told(network, tmp_path):
         deep.load(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("use", [deep.evaluate, deep.distil])
+def test_a_network_plays_only_what_fits_and_was_asked_for(use, network, tmp_path, monkeypatch):
+    (tmp_path / "stranger.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    network.save(tmp_path)
+    file = tmp_path / "network.json"
+    file.write_text(file.read_text().replace('"CartPole-v1"', '"stranger:CartPole-v1"'))
+    with pytest.raises(SirlError, match="would import the module 'stranger', and only a file asks for that"):
+        use(deep.load(tmp_path))
+    with pytest.raises(SirlError, match=r"made for CartPole-v1 and can't play Acrobot-v1 \(4 features against 6\)"):
+        use(network, "Acrobot-v1")
+
+
 def menu_for(values):
     return Menu(np.arange(values.shape[1]), [f"a{i}" for i in range(values.shape[1])])
 

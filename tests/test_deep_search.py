@@ -9,8 +9,10 @@ from conftest import Tiny
 from sirl import deep
 from sirl.deep.directory import read_result
 from sirl.deep.play import Play
+from sirl.deep.report import compare
 from sirl.deep.search import GridSearch
 from sirl.errors import SirlError
+from sirl.model.policy import load
 
 GRID = {"learning_rate": [1e-3, 1e-2], "layers": [1, 2], "units": [4], "batch_size": [8, 16], "target_period": [10]}
 SMALL = {
@@ -92,8 +94,63 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(method, stop_after, 
     assert same(resumed, whole)
     assert read_result(tmp_path / "run").ranking == whole.result.ranking
     assert not (tmp_path / "run" / "checkpoint").exists()
-    with pytest.raises(SirlError, match="is finished: its ranking is in"):
-        GridSearch.resume(tmp_path / "run")
+    resumed.directory.lock.unlock()
+    finished = GridSearch.resume(tmp_path / "run")
+    assert list(finished.episodes()) == []
+    assert same(finished, whole)
+    with pytest.raises(SirlError, match="is not kept: take the champion"):
+        finished.network(next(number for number in range(8) if number != whole.result.champion))
+
+
+class Enough(KeyboardInterrupt):
+    """A reason to stop."""
+
+
+@pytest.mark.parametrize("method", ["social", "plain"])
+@pytest.mark.parametrize("stop_after", [0, 3, 6, 8], ids=["start", "midway", "end of a phase", "alone"])
+def test_a_stop_keeps_what_was_earned_to_the_step(method, stop_after, tmp_path, monkeypatch):
+    options = SMALL | {"method": method, "voting": "weighted", "seed": 1}
+    whole = deep.train("CartPole-v1", **options)
+    search = GridSearch("CartPole-v1", out=tmp_path / "run", checkpoint_minutes=1000, **options)
+    turns = search.episodes()
+    for _ in range(stop_after):
+        next(turns)
+    usual, played = Play.step, []
+
+    def stopped(self):
+        ended = usual(self)
+        played.append(self.steps)
+        if len(played) == 3:
+            assert search.stop(Enough)
+        return ended
+
+    monkeypatch.setattr(Play, "step", stopped)
+    with pytest.raises(Enough):
+        list(turns)
+    assert not search.stop(KeyboardInterrupt)
+    monkeypatch.setattr(Play, "step", usual)
+    search.directory.lock.unlock()
+    resumed = GridSearch.resume(tmp_path / "run")
+    assert resumed._play.steps == played[-1]
+    for _ in resumed.episodes():
+        pass
+    assert same(resumed, whole)
+
+
+def test_a_stop_at_the_end_of_a_phase_is_heard_in_the_next(tmp_path):
+    whole = deep.train("CartPole-v1", **SMALL)
+    search = GridSearch("CartPole-v1", out=tmp_path / "run", checkpoint_minutes=1000, **SMALL)
+    turns = search.episodes()
+    for _ in range(6):
+        next(turns)
+    assert search.stop(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        list(turns)
+    search.directory.lock.unlock()
+    resumed = GridSearch.resume(tmp_path / "run")
+    for _ in resumed.episodes():
+        pass
+    assert same(resumed, whole)
 
 
 def test_a_damaged_checkpoint_is_told(tmp_path):
@@ -130,6 +187,14 @@ def test_that_all_networks_diverge_is_told(method, monkeypatch):
         deep.train("CartPole-v1", method=method, **SMALL)
 
 
+def test_a_comparison_tells_whose_best_network_diverged_alone(monkeypatch):
+    social = deep.train("CartPole-v1", seed=3, **SMALL).result
+    spoil_at(monkeypatch, step=15, numbers=[social.ranking[0].number])
+    plain = deep.train("CartPole-v1", seed=3, method="plain", **SMALL).result
+    with pytest.raises(SirlError, match=r"of seed 3, did not come to the end of the plain one.*: compare other seeds"):
+        compare([social], [plain])
+
+
 def spoil_at(monkeypatch, step, numbers):
     """Let networks come to NaN."""
     usual = Play.step
@@ -158,6 +223,26 @@ def test_any_task_with_discrete_actions(observation):
 def test_continuous_actions_are_refused_with_advice():
     with pytest.raises(SirlError, match=r"^Pendulum-v1 has box actions.*: use `sirl train Pendulum-v1`"):
         deep.train("Pendulum-v1", **SMALL)
+
+
+def test_an_option_of_the_environment_may_hold_nothing(register, tmp_path):
+    """TOML has no null, not in a list either."""
+    search = GridSearch(
+        register(lambda gears: Tiny()), out=tmp_path / "run", env_options={"gears": [1, None, [None, 2]]}, **SMALL
+    )
+    search.directory.lock.unlock()
+    assert GridSearch.resume(tmp_path / "run").config.env_options == {"gears": [1, [2]]}
+
+
+def test_a_network_and_its_tree_know_how_their_environment_was_made(register, tmp_path):
+    """Any object is an option; what a file can't hold stands there as Python shows it."""
+    env = register(lambda size, act: Tiny(spaces.Box(-1, 1, (act(range(size)),))))
+    search = deep.train(env, env_options={"size": 3, "act": len}, max_steps=4, out=tmp_path / "run", **SMALL)
+    assert deep.evaluate(search.champion, episodes=2).lengths.tolist() == [4, 4]
+    tree = deep.distil(search.champion, max_leaves=2, rounds=1, validation_episodes=2).tree
+    tree.save(tmp_path / "tree.json")
+    for task in (deep.load(tmp_path / "run").task, load(tmp_path / "tree.json").task):
+        assert (task.env_options, task.max_steps) == ({"size": 3, "act": repr(len)}, 4)
 
 
 def test_a_directory_that_is_taken(tmp_path):

@@ -84,14 +84,15 @@ def add_fields(parser: Any, record: type[msgspec.Struct], leave_out: tuple[str, 
         if name in leave_out:
             continue
         meta = annotated.__metadata__[-1]
-        section = meta.extra.get("section")
-        if section is not None and section not in groups:
+        extra: dict[str, Any] = meta.extra or {}
+        section = extra.get("section", "")
+        if section and section not in groups:
             groups[section] = parser.add_argument_group(section)
         text, default = meta.description, defaults[name]
         if isinstance(default, int | float | str) and not isinstance(default, bool):
             text += f" [{default:g}]" if isinstance(default, float) else f" [{default}]"
         how = {"help": text.replace("%", "%%"), "default": argparse.SUPPRESS, **_how(annotated.__origin__)}
-        if metavar := meta.extra.get("metavar"):
+        if metavar := extra.get("metavar"):
             how["metavar"] = metavar
         groups.get(section, parser).add_argument("--" + name.replace("_", "-"), **how)
 

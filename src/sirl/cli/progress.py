@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from sirl.deep.records import Standing
 from sirl.search.records import Record
 
 
@@ -41,6 +42,27 @@ def _live(records: Iterable[Record], generations: int, history: list[Record]) ->
             # On a line of its own: with the bar it would not fit into 80 columns.
             display.update(Group(bar, Text(describe(history))))
             yield
+
+
+def show_standings(standings: Iterable[Standing]) -> Iterator[None]:
+    """Show where a grid search stands: a live bar on a terminal, a line now and then elsewhere."""
+    if sys.stdout.isatty():
+        with Progress() as bar:
+            task = bar.add_task("")
+            for standing in standings:
+                bar.update(task, total=standing.total, completed=standing.done, description=_line(standing))
+                yield
+        return
+    shown = -1
+    for standing in standings:
+        if standing.done * 20 // standing.total > shown:
+            shown = standing.done * 20 // standing.total
+            print(f"{standing.done:,}/{standing.total:,} episodes  {_line(standing)}", flush=True)
+        yield
+
+
+def _line(standing: Standing) -> str:
+    return f"{standing.phase}  {standing.networks} networks  return {standing.recent:.1f}  {standing.seconds:.0f} s"
 
 
 def describe(history: list[Record]) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args
 
-from sirl.deep.settings import DeepSettings, Method, field_types
+from sirl.cli.arguments import add_env_option, add_fields, names
+from sirl.cli.stopping import Stops, exit_code, stops_on_signals, what_stopped
+from sirl.deep.settings import DeepSettings, Method
 from sirl.errors import SirlError
 
 if TYPE_CHECKING:
     from sirl.deep.grid import Point
-    from sirl.deep.records import Result, Standing
+    from sirl.deep.records import Result
     from sirl.deep.search import GridSearch
+    from sirl.model.policy import Policy
 
+_FIXED = ("grid", "method", "seed", "runs", "compare", "out", "features", "actions", "env_option")
+"""Besides the settings, what can't change when a search goes on."""
 _EPILOG = """\
 axes of the grid, and the paper's values:
   learning_rate=0.001,0.0001  layers=1,3  units=8,16  batch_size=64,128  target_period=100,1000
@@ -45,46 +49,36 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--grid", action="append", default=[], metavar="AXIS=V,V,…", help="values of an axis [the paper's, see below]"
     )
-    parser.add_argument(
-        "--method", choices=get_args(Method), default="social", help="learn together, or each network alone [social]"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same result [0]")
+    parser.add_argument("--method", choices=get_args(Method), help="learn together, or each network alone [social]")
+    parser.add_argument("--seed", type=int, metavar="N", help="same seed, same result [0]")
     parser.add_argument("--runs", type=int, metavar="N", help="as many searches, with seeds from --seed on [1]")
     parser.add_argument(
         "--compare",
         choices=("best", "all"),
         help="after each social search a plain one of its best configuration, or of the whole grid; table and figure",
     )
-    parser.add_argument("--out", metavar="DIR", help="a new directory [runs/ENV-METHOD-dqn-SEED]")
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        help="a new directory [runs/ENV-METHOD-dqn-SEED]; with --runs or --compare, one with a directory for each "
+        "search, where those that are there go on [runs/ENV-social-dqn]",
+    )
     parser.add_argument("--resume", metavar="DIR", help="go on with the search in this directory, to the same end")
     parser.add_argument(
         "--checkpoint-minutes", type=float, default=1.0, metavar="MIN", help="keep a checkpoint every so often [1]"
     )
-    parser.add_argument("--max-leaves", type=int, default=8, metavar="N", help="of the distilled tree [8]")
+    parser.add_argument("--max-leaves", type=int, metavar="N", help="of the distilled tree [8]")
     parser.add_argument(
-        "--axis-aligned", action="store_true", help="conditions of the distilled tree look at one feature each"
+        "--axis-aligned",
+        action="store_true",
+        default=None,
+        help="conditions of the distilled tree look at one feature each",
     )
-    for name, kind in field_types().items():
-        _add_setting(parser, name, kind)
+    parser.add_argument("--features", type=names, metavar="A,B,…", help="names of the features, in order")
+    parser.add_argument("--actions", type=names, metavar="A,B,…", help="names of the actions, in order")
+    add_env_option(parser)
+    add_fields(parser, DeepSettings)
     parser.set_defaults(run=run)
-
-
-def _add_setting(parser: Any, name: str, kind: Any) -> None:
-    """An option for a field of DeepSettings."""
-    annotated = next((k for k in get_args(kind) if hasattr(k, "__metadata__")), kind)  # of X | None
-    default = DeepSettings.__struct_defaults__[DeepSettings.__struct_fields__.index(name)]
-    text, plain = annotated.__metadata__[0].description, annotated.__origin__
-    option = "--" + name.replace("_", "-")
-    how: dict[str, Any] = {"default": argparse.SUPPRESS}
-    if plain is bool:
-        parser.add_argument(option, action="store_true", help=text, **how)
-        return
-    how |= {"help": text if default is None else f"{text} [{default}]"}
-    if get_origin(plain) is Literal:
-        how["choices"] = get_args(plain)
-    else:
-        how |= {"type": plain, "metavar": "N" if plain is int else "X"}
-    parser.add_argument(option, **how)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -92,16 +86,38 @@ def run(options: argparse.Namespace) -> int:
     from sirl.deep import check_installed
 
     check_installed()
-    if options.runs or options.compare:
-        return _run_many(options)
-    search = _resumed(options) if options.resume else _new(options, options.method, options.seed, options.out)
-    try:
-        _play(search)
-    except KeyboardInterrupt:
-        print(f"\nsirl: stopped; to go on: sirl social-dqn --resume {_place(search)}", file=sys.stderr)
-        return 130
-    _report(search, options)
+    if options.env is None and not options.resume:
+        raise SirlError("name the task, such as CartPole-v1, or the search to go on with: --resume DIR.")
+    with stops_on_signals() as stops:
+        if not options.resume and (options.runs is not None or options.compare):
+            return _run_many(options, stops)
+        search = _resumed(options) if options.resume else _single(options)
+        named = f"{search.config.env} " if ":" in search.config.env else ""
+        try:
+            _play(search, stops)
+            _report(search, options)
+        except (KeyboardInterrupt, SystemError) as error:
+            return _report_stop(error, f"sirl social-dqn {named}--resume {_place(search)}")
     return 0
+
+
+def _report_stop(error: BaseException, go_on: str) -> int:
+    reason = what_stopped(error)
+    print(f"\nsirl: stopped; to go on: {go_on}", file=sys.stderr)
+    return exit_code(reason)
+
+
+def _single(options: argparse.Namespace) -> GridSearch:
+    from sirl.runs.directory import fresh_path
+
+    method: Method = options.method or "social"
+    seed = options.seed or 0
+    return _new(options, method, seed, options.out or fresh_path(f"{_base(options)}-{method}-dqn-{seed}"))
+
+
+def _base(options: argparse.Namespace) -> str:
+    """How the names of directories begin that nobody has named."""
+    return f"runs/{options.env.replace('/', '-').replace(':', '-')}"
 
 
 def _new(
@@ -109,20 +125,19 @@ def _new(
 ) -> GridSearch:
     from sirl.deep.grid import parse_axis
     from sirl.deep.search import GridSearch
-    from sirl.runs.directory import fresh_path
 
-    if options.env is None:
-        raise SirlError("name the task, such as CartPole-v1, or the search to go on with: --resume DIR.")
     axes = [parse_axis(text) for text in options.grid]
     if len(dict(axes)) < len(axes):
         raise SirlError("--grid names an axis twice: give all of its values at once.")
-    base = f"runs/{options.env.replace('/', '-').replace(':', '-')}-{method}-dqn-{seed}"
     return GridSearch(
         options.env,
         grid=grid or dict(axes),
         method=method,
         seed=seed,
-        out=out or fresh_path(base),
+        out=out,
+        features=options.features,
+        actions=options.actions,
+        env_options=dict(options.env_option),
         checkpoint_minutes=options.checkpoint_minutes,
         **{name: value for name, value in vars(options).items() if name in DeepSettings.__struct_fields__},
     )
@@ -132,7 +147,7 @@ def _resumed(options: argparse.Namespace) -> GridSearch:
     from sirl.deep.search import GridSearch
 
     given = {name for name in vars(options) if name in DeepSettings.__struct_fields__}
-    given |= {name for name in ("grid", "out") if getattr(options, name)}
+    given |= {name for name in _FIXED if getattr(options, name) not in (None, [])}
     if given:
         raise SirlError(
             f"a search goes on with what it was first asked, so --resume can't be given {', '.join(sorted(given))}: "
@@ -146,34 +161,17 @@ def _place(search: GridSearch) -> Path:
     return search.directory.path
 
 
-def _play(search: GridSearch) -> None:
+def _play(search: GridSearch, stops: Stops) -> None:
+    """Search; a signal stops it after the step that is under way, with a checkpoint."""
+    from sirl.cli.progress import show_standings
+
     config, where = search.config, _place(search)
-    print(f"{config.method} search of {len(config.grid)} networks on {config.env}, seed {config.seed} → {where}")
-    for _ in _shown(search.episodes()):
-        pass
-
-
-def _shown(standings: Iterator[Standing]) -> Iterator[None]:
-    """Show where the search stands: a live bar on a terminal, a line now and then elsewhere."""
-    from rich.progress import Progress
-
-    if sys.stdout.isatty():
-        with Progress() as bar:
-            task = bar.add_task("")
-            for standing in standings:
-                bar.update(task, total=standing.total, completed=standing.done, description=_line(standing))
-                yield
-        return
-    shown = -1
-    for standing in standings:
-        if standing.done * 20 // standing.total > shown:
-            shown = standing.done * 20 // standing.total
-            print(f"{standing.done:,}/{standing.total:,} episodes  {_line(standing)}", flush=True)
-        yield
-
-
-def _line(standing: Standing) -> str:
-    return f"{standing.phase}  {standing.networks} networks  return {standing.recent:.1f}  {standing.seconds:.0f} s"
+    over = ", which is finished" if search.directory and search.directory.is_finished else ""
+    what = f"{config.method} search of {len(config.grid)} networks on {config.env}"
+    print(f"{what}, seed {config.seed} → {where}{over}", flush=True)
+    with stops.left_to(search.stop):
+        for _ in show_standings(search.episodes()):
+            pass
 
 
 def _report(search: GridSearch, options: argparse.Namespace) -> None:
@@ -184,65 +182,94 @@ def _report(search: GridSearch, options: argparse.Namespace) -> None:
     from sirl.runs.evaluation import evaluate as evaluate_tree
 
     result, where = search.result, _place(search)
-    max_steps, env_options = search.settings.max_steps, search.config.env_options
+    named = f" --env {search.config.env}" if ":" in search.config.env else ""
     print(f"\n{ranking_table(result)}\n")
-    score = evaluate(search.champion, max_steps=max_steps, env_options=env_options)
+    score = evaluate(search.champion)
     print(f"network  {score.mean:.2f} ± {score.std:.2f} on 100 unseen episodes")
     distilled = distil(
         search.champion,
-        max_leaves=options.max_leaves,
+        max_leaves=8 if options.max_leaves is None else options.max_leaves,
         oblique=not options.axis_aligned,
         seed=search.config.seed,
-        max_steps=max_steps,
-        env_options=env_options,
     )
-    distilled.tree.save(where / "tree.json")
-    tree_score = evaluate_tree(distilled.tree, workers=1, max_steps=max_steps, env_options=env_options)
+    _keep_tree(distilled.tree, where / "tree.json")
+    tree_score = evaluate_tree(distilled.tree, workers=1)
     leaves, counts = distilled.tree.tree.n_leaves, result.episodes
     print(
         f"tree     {tree_score.mean:.2f} ± {tree_score.std:.2f} on the same, {leaves} leaves, does what the network "
         f"would in {distilled.agreement:.1%} of states\n"
         f"cost     {counts.budget:,} episodes and {counts.validation:,} more to choose the champion, "
         f"{result.steps:,} steps, {result.seconds:.0f} s\n\n{distilled.tree}\n\n"
-        f"next     sirl evaluate {where}/tree.json\n"
+        f"next     sirl evaluate {where}/tree.json{named}\n"
         f"         sirl show {where}/tree.json"
     )
 
 
-def _run_many(options: argparse.Namespace) -> int:
-    """Searches of several seeds, each in a directory of its own; those that are finished are not done again."""
-    base = Path(options.out or f"runs/{options.env}-social-dqn")
-    seeds = range(options.seed, options.seed + (options.runs or 1))
-    results: dict[Method, list[Result]] = {"social": [], "plain": []}
-    for seed in seeds:
-        first: Method = "social" if options.compare else options.method
-        results[first].append(_finished(options, first, seed, base))
-        if options.compare:
-            best = [results["social"][-1].ranking[0].point] if options.compare == "best" else None
-            results["plain"].append(_finished(options, "plain", seed, base, best))
-    if options.compare:
-        _compare(results["social"], results["plain"], base)
+def _keep_tree(tree: Policy, path: Path) -> None:
+    """Write a tree; one that a person has edited is kept under another name."""
+    from sirl.files import set_aside
+    from sirl.model.policy import is_edited
+    from sirl.runs.directory import writable
+
+    with writable(path):
+        if is_edited(path):
+            print(f"note     {path} was edited, and is kept as {set_aside(path, 'before').name}")
+        tree.save(path)
+
+
+def _run_many(options: argparse.Namespace, stops: Stops) -> int:
+    """Searches of several seeds; a stop tells how to go on."""
+    try:
+        _search_all(options, stops)
+    except (KeyboardInterrupt, SystemError) as error:
+        return _report_stop(error, "give the same command again")
     return 0
 
 
-def _finished(
-    options: argparse.Namespace, method: Method, seed: int, base: Path, grid: list[Point] | None = None
-) -> Result:
-    """The result of a search, which is begun, gone on with, or there already."""
-    from sirl.deep.directory import read_result
-    from sirl.deep.search import GridSearch
+def _search_all(options: argparse.Namespace, stops: Stops) -> None:
+    """Searches of several seeds, each in a directory of its own; those that are finished are not done again."""
+    runs, first = 1 if options.runs is None else options.runs, options.seed or 0
+    if runs < 1:
+        raise SirlError(f"runs = {runs} is not allowed: give at least 1.")
+    base, seeds = Path(options.out or f"{_base(options)}-social-dqn"), range(first, first + runs)
+    if options.compare:
+        _compare(options, stops, seeds, base)
+        return
+    for seed in seeds:
+        _report(_search(options, stops, options.method or "social", seed, base), options)
 
+
+def _search(
+    options: argparse.Namespace,
+    stops: Stops,
+    method: Method,
+    seed: int,
+    base: Path,
+    grid: list[Point] | None = None,
+) -> GridSearch:
+    """A search at its end, which is begun, gone on with, or there already."""
     path = base / f"{method}-{seed}"
-    if not (path / "result.json").exists():
-        begun = (path / "config.toml").exists()
-        _play(GridSearch.resume(path, options.env) if begun else _new(options, method, seed, path, grid))
-    return read_result(path)
+    begun = (path / "config.toml").exists()
+    search = _new(options, method, seed, None if begun else path, grid)
+    if begun:
+        search.go_on(path)
+    _play(search, stops)
+    return search
 
 
-def _compare(social: list[Result], plain: list[Result], base: Path) -> None:
+def _compare(options: argparse.Namespace, stops: Stops, seeds: range, base: Path) -> None:
+    """Social against plain searches of the same seeds: table and figure."""
     from sirl.deep.figure import draw
     from sirl.deep.report import compare, comparison_text
 
+    if given := [name for name in ("method", "max_leaves", "axis_aligned") if getattr(options, name) is not None]:
+        raise SirlError(f"--compare has both methods and makes no trees: leave out {', '.join(given)}.")
+    social: list[Result] = []
+    plain: list[Result] = []
+    for seed in seeds:
+        social.append(_search(options, stops, "social", seed, base).result)
+        best = [social[-1].ranking[0].point] if options.compare == "best" else None
+        plain.append(_search(options, stops, "plain", seed, base, best).result)
     found = compare(social, plain)
     text = comparison_text(found)
     (base / "comparison.md").write_text(text + "\n", encoding="utf-8")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import signal
 import sys
-import threading
-import time
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sirl.cli.arguments import add_env_option, add_fields
 from sirl.cli.printing import count, fine, print_score, width
+from sirl.cli.stopping import exit_code, stops_on_signals, what_stopped
 from sirl.config import Settings
 from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
 from sirl.options import Options, refuse_unused
@@ -22,10 +17,6 @@ from sirl.options import Options, refuse_unused
 if TYPE_CHECKING:
     from sirl.reading.playing import Stage
     from sirl.runs.training import Training
-
-
-_STOPPING = 5.0
-"""Seconds in which a run that was told to stop does so; to be told again in the midst of that could break it off."""
 
 
 def add(commands: Any) -> None:
@@ -61,7 +52,7 @@ def run(options: Namespace) -> int:
     """Train a policy, or go on with a run."""
     from sirl.cli.progress import show_progress
 
-    with _stops_on_signals():
+    with stops_on_signals():
         run = _make_run(options)
         _announce(run)
         try:
@@ -72,12 +63,8 @@ def run(options: Namespace) -> int:
                 _prune(run, options.prune)
             if options.report:
                 _write_page(run)
-        except (KeyboardInterrupt, EnvironmentFailure, WriteFailure) as reason:
-            return _report_stop(run, reason)
-        except SystemError as error:  # so numba tells of a signal that came while a compiled function began or ended
-            if not isinstance(error.__cause__, KeyboardInterrupt):
-                raise
-            return _report_stop(run, error.__cause__)
+        except (KeyboardInterrupt, SystemError, EnvironmentFailure, WriteFailure) as error:
+            return _report_stop(run, what_stopped(error))
     return 0
 
 
@@ -117,34 +104,6 @@ def _may_replace(path: Path) -> bool:
     except EOFError:
         return False
     return answer.strip().lower() in ("y", "yes")
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM: stop as on Ctrl-C."""
-
-
-@contextmanager
-def _stops_on_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM stop what is under way; those that follow soon after the first say nothing new."""
-    last = -math.inf
-
-    def stop(number: int, _: object) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > _STOPPING:
-            last = now
-            raise _Terminated if number == signal.SIGTERM else KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
-    usual = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in usual.items():
-            signal.signal(number, handler)
 
 
 def _announce(run: Training) -> None:
@@ -251,7 +210,7 @@ def _report_stop(run: Training, reason: BaseException) -> int:
     go_on = f"sirl: to go on: sirl train {named}--resume {where}"
     if isinstance(reason, KeyboardInterrupt):
         print(f"\nsirl: stopped; {kept}.\n{go_on}", file=sys.stderr)
-        return 143 if isinstance(reason, _Terminated) else 130
+        return exit_code(reason)
     if isinstance(reason, WriteFailure):
         print(f"sirl: error: {reason}\nsirl: what was written before is kept.\n{go_on}", file=sys.stderr)
         return 1

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-import tomli_w
 
 from sirl.deep.policy import NetworkPolicy
 from sirl.deep.records import Config, Result
@@ -34,38 +33,41 @@ class Directory(NamedTuple):
         """Where the search stands."""
         return self.path / "checkpoint"
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search has come to its end."""
+        return (self.path / "result.json").exists()
+
 
 def create(path: str | os.PathLike[str], config: Config) -> Directory:
     """A new directory; one that holds something already is left alone."""
-    place = Path(path)
-    with writable(place):
-        if place.exists() and (not place.is_dir() or {file.name for file in place.iterdir()} - {".lock"}):
-            raise SirlError(
-                f"{place} already exists and is not empty: go on with `sirl social-dqn --resume {place}`, give another "
-                "directory, or remove it."
-            )
-        place.mkdir(parents=True, exist_ok=True)
-    found = _locked(place)
-    content = tomli_w.dumps(_without_none(msgspec.to_builtins(config, enc_hook=repr)))
-    with writable(place):
-        write_atomically(place / "config.toml", content.encode())
-    return found
+    return Directory(Path(path), RunDirectory.create(path, config, command="social-dqn"))
 
 
-def reopen(path: str | os.PathLike[str]) -> tuple[Directory, Config]:
-    """The directory of an earlier process, and what that was asked."""
+def reopen(path: str | os.PathLike[str], config: Config) -> Directory:
+    """The directory of an earlier process, if that was asked the same."""
     place = Path(path)
-    if (place / "result.json").exists():
-        raise SirlError(f"the search in {place} is finished: its ranking is in {place}/result.json.")
+    if read_config(place).digest() != config.digest():
+        raise SirlError(
+            f"{place} holds another search, of another task, grid, seed or settings: give what it was started with, or "
+            "another directory."
+        )
+    lock = RunDirectory(place)
+    lock.lock()
+    return Directory(place, lock)
+
+
+def read_config(path: str | os.PathLike[str]) -> Config:
+    """What a search was asked to do."""
+    place = Path(path)
     try:
-        config = msgspec.convert(tomllib.loads(read_plain(place / "config.toml", 10**8).decode()), Config)
+        return msgspec.convert(tomllib.loads(read_plain(place / "config.toml", 10**8).decode()), Config)
     except OSError as error:
         raise SirlError(
             f"{place} has no readable config.toml ({error.strerror or error}): give a directory of sirl social-dqn."
         ) from None
     except (ValueError, RecursionError) as error:
         raise SirlError(f"{place}/config.toml is damaged ({error}): restore it, or train again.") from None
-    return _locked(place), config
 
 
 def write_result(place: Directory, result: Result, champion: NetworkPolicy) -> None:
@@ -88,14 +90,3 @@ def read_result(path: str | os.PathLike[str]) -> Result:
         ) from None
     except (ValueError, RecursionError) as error:
         raise SirlError(f"{file} is damaged ({error}): restore it, or train again.") from None
-
-
-def _locked(path: Path) -> Directory:
-    lock = RunDirectory(path)
-    lock.lock()
-    return Directory(path, lock)
-
-
-def _without_none(value: Any) -> Any:
-    """TOML has no null: what is None is left out, and None is its default."""
-    return {k: _without_none(v) for k, v in value.items() if v is not None} if isinstance(value, dict) else value

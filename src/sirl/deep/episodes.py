@@ -13,10 +13,10 @@ from sirl.deep.policy import Arrays, NetworkPolicy, q_values
 from sirl.errors import SirlError
 from sirl.keys import Key, Stream, episode_seeds, fold_all, root
 from sirl.model.task import Task
-from sirl.runs.evaluation import Evaluation
+from sirl.runs.evaluation import Evaluation, playable
 from sirl.simulators import Simulator
 from sirl.simulators.gymnasium import GymnasiumSimulator
-from sirl.simulators.recipes import Recipe, inspect, make_recipe
+from sirl.simulators.recipes import Recipe, inspect
 
 Act = Callable[[Floats], NDArray[Any]]
 """Observations (n, n_features) -> what the environment is given (n,)."""
@@ -77,10 +77,18 @@ def evaluate(
     env_options: dict[str, Any] | None = None,
 ) -> Evaluation:
     """Play unseen episodes, the very starts on which :func:`sirl.evaluate` plays a tree."""
-    start = int(policy.task.action_low[0])
-    act = actor(policy.layers, np.arange(len(policy.task.action_names)) + start)
-    simulator = make_simulator(make_recipe(env or policy.task.env, env_options), min(SLOTS, episodes), max_steps)
+    actions = np.arange(len(policy.task.action_names)) + int(policy.task.action_low[0])
+    seeds = seeds_of(root(seed, Stream.EVALUATION, 0), episodes)
+    recipe, max_steps = playable(policy, env, env_options, max_steps)
+    return play_greedily(recipe, policy.layers, actions, seeds, max_steps)
+
+
+def play_greedily(
+    recipe: Recipe, layers: Arrays, actions: NDArray[np.int64], seeds: NDArray[np.int64], max_steps: int | None
+) -> Evaluation:
+    """An episode of a network for each seed (n,), given what the environment takes for each choice (n_actions,)."""
+    simulator = make_simulator(recipe, min(SLOTS, len(seeds)), max_steps)
     try:
-        return play(act, simulator, seeds_of(root(seed, Stream.EVALUATION, 0), episodes))
+        return play(actor(layers, actions), simulator, seeds)
     finally:
         simulator.close()

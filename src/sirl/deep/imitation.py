@@ -25,8 +25,8 @@ from sirl.model.menu import make_menu
 from sirl.model.policy import Policy
 from sirl.model.policy_file import Origin
 from sirl.model.tree import Tree, simplify
+from sirl.runs.evaluation import playable
 from sirl.simulators import Simulator
-from sirl.simulators.recipes import make_recipe
 
 
 class Distilled(NamedTuple):
@@ -68,7 +68,7 @@ def distil(
     """
     if max_leaves < 2:
         raise SirlError(f"max_leaves = {max_leaves} leaves nothing to decide: give at least 2.")
-    recipe = make_recipe(env or network.task.env, env_options)
+    recipe, max_steps = playable(network, env, env_options, max_steps)
     simulator = make_simulator(recipe, min(SLOTS, max(episodes, validation_episodes)), max_steps)
     keys = fold_all(root(seed, Stream.DISTILLATION, 0), np.arange(rounds + 1))
     starts = seeds_of(keys[rounds], validation_episodes)

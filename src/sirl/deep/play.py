@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sirl.deep.crew import Crew
 from sirl.deep.policy import Arrays
+from sirl.deep.records import Config, Standing
 from sirl.deep.replay import Replay
 from sirl.deep.settings import DeepSettings
 from sirl.errors import EnvironmentFailure, SirlError
@@ -223,6 +224,29 @@ class Play:
         keys = self._episode_keys()
         self._voter_keys = fold_all(keys, self.crew.ids + 1)
         self._vote_key = fold_all(keys[:1], _VOTE)
+
+
+def standing(play: Play, config: Config, shared: list[float], n_left: int, seconds: float) -> Standing:
+    """Where a search stands.
+
+    Args:
+        play: the phase under way.
+        config: what was asked.
+        shared: returns of the collaborative phase, if that is over.
+        n_left: networks that left before this phase, or in it by halving.
+        seconds: since the search began.
+    """
+    recent = [value for returns in play.returns.values() for value in returns[-10:]]
+    own = 0 if play.together else sum(map(len, play.returns.values()))
+    n_going = len(config.grid) - n_left
+    return Standing(
+        "collaborative" if play.together else "individual",
+        (len(play.returns[0]) if play.together else len(shared)) + own,
+        config.individual_episodes * n_going + config.collaborative_episodes,
+        n_going - len(play.diverged),
+        float(np.mean(recent)) if recent else float("nan"),
+        seconds,
+    )
 
 
 def _are_finite(rows: NDArray[np.float32]) -> NDArray[np.bool_]:

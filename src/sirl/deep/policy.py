@@ -92,6 +92,10 @@ class NetworkPolicy:
         single_ndim = 0 if self.task.observation == "one-hot" else 1
         return (actions[0] if np.ndim(observation) == single_ndim else actions), state
 
+    def mismatch(self, task: Task) -> str:
+        """Why this network can't play a task; empty if it can."""
+        return self.task.mismatch(task)
+
     def __repr__(self) -> str:
         return f"<NetworkPolicy for {self.task.env}: {self.point}>"
 
@@ -111,7 +115,8 @@ class NetworkPolicy:
             weights=hashlib.sha256(content).hexdigest(),
         )
         write_atomically(path / "network.safetensors", content)
-        write_atomically(path / "network.json", msgspec.json.format(msgspec.json.encode(text), indent=2) + b"\n")
+        told = msgspec.json.encode(text, enc_hook=repr)  # an option of the environment may be any object
+        write_atomically(path / "network.json", msgspec.json.format(told, indent=2) + b"\n")
 
 
 def load(directory: str | os.PathLike[str]) -> NetworkPolicy:

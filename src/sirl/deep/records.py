@@ -9,6 +9,7 @@ import msgspec
 
 from sirl.deep.grid import Point
 from sirl.deep.settings import DeepSettings, Method
+from sirl.runs.directory import without_none
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,7 +43,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def digest(self) -> str:
         """A fingerprint of all that the result depends on."""
-        asked = msgspec.structs.replace(self, versions={})
+        asked = msgspec.structs.replace(self, versions={}, env_options=without_none(self.env_options))  # as it is kept
         return hashlib.sha256(msgspec.json.encode(asked, order="deterministic", enc_hook=repr)).hexdigest()
 
 

@@ -58,7 +58,7 @@ def compare(social: list[Result], plain: list[Result]) -> Comparison:
     if not social or [r.seed for r in social] != [r.seed for r in plain]:
         raise SirlError("a comparison needs a social and a plain search of each seed: run what is missing.")
     best = [result.ranking[0] for result in social]
-    alone = [next(e for e in r.ranking if e.point == top.point) for r, top in zip(plain, best, strict=True)]
+    alone = [_alone(result, top) for result, top in zip(plain, best, strict=True)]
     n_last = len(next(iter(social[0].individual.values())))
     curves = [
         np.array([r.curve(entry.number) for r, entry in zip(results, entries, strict=True)])
@@ -80,6 +80,17 @@ def compare(social: list[Result], plain: list[Result]) -> Comparison:
         difference=(float(gap.mean()), *interval(gap)),
         social_episodes=social[0].episodes.budget,
         plain_episodes=plain[0].episodes.budget * social[0].n_networks // plain[0].n_networks,
+    )
+
+
+def _alone(plain: Result, best: Ranked) -> Ranked:
+    """The configuration that is best in a social search, in the plain one of the same seed."""
+    for entry in plain.ranking:
+        if entry.point == best.point:
+            return entry
+    raise SirlError(
+        f"{best.point}, the best of the social search of seed {plain.seed}, did not come to the end of the plain one, "
+        "so there is nothing to compare it with: compare other seeds, or use smaller values of learning_rate."
     )
 
 

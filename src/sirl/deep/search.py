@@ -26,10 +26,10 @@ from sirl import __version__
 from sirl.config import checked
 from sirl.deep import checkpoint, directory
 from sirl.deep.crew import Crew, undisturbed
-from sirl.deep.episodes import SLOTS, actor, inspect_discrete, make_simulator, play, seeds_of
+from sirl.deep.episodes import inspect_discrete, make_simulator, play_greedily, seeds_of
 from sirl.deep.grid import Point, check_memory, make_grid
-from sirl.deep.play import Ended, Play
-from sirl.deep.policy import Arrays, NetworkPolicy, Origin
+from sirl.deep.play import Ended, Play, standing
+from sirl.deep.policy import Arrays, NetworkPolicy, Origin, load
 from sirl.deep.ranking import conclude
 from sirl.deep.records import Config, Left, Result, Standing
 from sirl.deep.replay import Replay
@@ -38,6 +38,7 @@ from sirl.errors import SirlError
 from sirl.keys import Stream, root
 from sirl.learning.voting import weigh
 from sirl.options import CheckpointMinutes, Seed
+from sirl.runs.tasks import as_made
 from sirl.simulators.recipes import make_recipe, named_by_file
 
 
@@ -64,26 +65,26 @@ class GridSearch:
         checkpoint_minutes: float = 1.0,
         **settings: Any,
     ):
-        self.recipe = make_recipe(env, env_options)
-        self.task = inspect_discrete(self.recipe, features, actions)
+        self.recipe, self.settings = make_recipe(env, env_options), make_settings(**settings)
+        self.task = as_made(inspect_discrete(self.recipe, features, actions), self.recipe, self.settings.max_steps)
         self.config = Config(
             env=self.recipe.name,
             method=checked("method", method, Method),
             seed=checked("seed", seed, Seed),
             grid=make_grid(grid) if isinstance(grid, Mapping) or grid is None else list(grid),
-            settings=make_settings(**settings),
+            settings=self.settings,
             features=self.task.features,
             actions=self.task.action_names,
             env_options=self.recipe.options,
             versions={"sirl": __version__, "torch": str(torch.__version__), "numpy": np.__version__},
         )
-        self.settings = self.config.settings
         shape = self.task.n_features, len(self.task.action_names)
         streams = 1 if self.config.is_social else len(self.config.grid)
         check_memory(self.config.grid, *shape, self.settings.replay_size, streams)
         self.directory = directory.create(out, self.config) if out is not None else None
         self._checkpoint_seconds = 60.0 * checked("checkpoint_minutes", checkpoint_minutes, CheckpointMinutes)
         self._kept_at = time.monotonic()
+        self._stop: type[BaseException] | None = None
         self._finished: Result | None = None
         self._actions = np.arange(len(self.task.action_names)) + int(self.task.action_low[0])
         self._collaborative: list[float] = []
@@ -102,6 +103,8 @@ class GridSearch:
 
     def episodes(self) -> Iterator[Standing]:
         """Play to the end; a turn after every episode, or a few that end in the same step."""
+        if self._finished is not None:  # by an earlier process
+            return
         if self._play.together:
             yield from self._collaborate()
             self._part()
@@ -110,10 +113,23 @@ class GridSearch:
         self._finished = self._finish()
         if self.directory is not None:
             directory.write_result(self.directory, self.result, self.champion)
+        if self._stop is not None:
+            raise self._stop
+
+    def stop(self, reason: type[BaseException]) -> bool:
+        """Stop soon, as the handler of a signal may ask: whether that is new.
+
+        After the step that is under way :meth:`episodes` writes a checkpoint, and raises ``reason``; scouting and
+        validation come to their end first.
+        """
+        is_new, self._stop = self._stop is None, reason
+        return is_new
 
     def network(self, number: int) -> NetworkPolicy:
         """A network of a finished search, as it came out of its individual phase."""
-        ranked = next(entry for entry in self.result.ranking if entry.number == number)
+        ranked = next((entry for entry in self.result.ranking if entry.number == number), None)
+        if ranked is None or number not in self._play.finished:
+            raise SirlError(f"network {number} is not kept: take the champion, or a ranked one of a search made here.")
         origin = Origin(
             method=self.config.method,
             seed=self.config.seed,
@@ -148,30 +164,18 @@ class GridSearch:
         began = time.monotonic()
         ended: list[Ended] = []
         with undisturbed():
-            while not ended and not self._play.is_over:
+            while not (ended or self._play.is_over or self._stop):
                 self._steps += len(self._play.streams)
                 ended = self._play.step()
         self._seconds += time.monotonic() - began
-        yield self._standing()
+        yield standing(self._play, self.config, self._collaborative, len(self._left), self._seconds)
+        if self._play.is_over:
+            return
         due = time.monotonic() - self._kept_at >= self._checkpoint_seconds
-        if due and self.directory is not None and not self._play.is_over:
+        if self.directory is not None and (due or self._stop):
             self._keep(self.directory)
-
-    def _standing(self) -> Standing:
-        settings, play = self.settings, self._play
-        recent = [value for returns in play.returns.values() for value in returns[-10:]]
-        own = 0 if play.together else sum(map(len, play.returns.values()))
-        shared = len(play.returns[0]) if play.together else len(self._collaborative)
-        n_left = len(self.config.grid) - len(self._left)
-        return Standing(
-            "collaborative" if play.together else "individual",
-            shared + own,
-            self.config.individual_episodes * n_left
-            + (settings.collaborative_episodes if self.config.is_social else 0),
-            n_left - len(play.diverged),
-            float(np.mean(recent)) if recent else float("nan"),
-            self._seconds,
-        )
+        if self._stop is not None:
+            raise self._stop
 
     def _begin(self, crew: Crew, together: bool, replay: Replay | None = None, steps: int = 0) -> Play:
         """A phase from its first episode on."""
@@ -219,10 +223,7 @@ class GridSearch:
         """Mean return of greedy episodes; what has diverged is worse than all."""
         if not all(np.isfinite(part).all() for layer in layers for part in layer):
             return -np.inf
-        simulator = make_simulator(self.recipe, min(SLOTS, len(seeds)), self.settings.max_steps)
-        score = play(actor(layers, self._actions), simulator, seeds).mean
-        simulator.close()
-        return score
+        return play_greedily(self.recipe, layers, self._actions, seeds, self.settings.max_steps).mean
 
     def _finish(self) -> Result:
         """Rank, validate the best, and crown the best of these."""
@@ -259,7 +260,7 @@ class GridSearch:
         path: str | Path, env: str | Callable[[], gym.Env[Any, Any]] | None = None, checkpoint_minutes: float = 1.0
     ) -> GridSearch:
         """A search in the directory ``path`` goes on to the same end; ``env`` again if it is a function or module's."""
-        place, config = directory.reopen(path)
+        config = directory.read_config(path)
         search = GridSearch(
             env or named_by_file(config.env, f"write `sirl social-dqn {config.env} --resume {path}`"),
             grid=config.grid,
@@ -271,16 +272,18 @@ class GridSearch:
             checkpoint_minutes=checkpoint_minutes,
             **msgspec.structs.asdict(config.settings),
         )
-        if search.config.digest() != config.digest():
-            raise SirlError(f"{path} holds another search: give the environment that it was started with.")
-        search.directory = place
-        kept = checkpoint.load(place.checkpoint, config.digest())
-        if kept is not None:
-            search._go_on(kept)
+        search.go_on(path)
         return search
 
-    def _go_on(self, kept: checkpoint.Kept) -> None:
-        """Take up the state of a checkpoint."""
+    def go_on(self, path: str | Path) -> None:
+        """Take up the last checkpoint in the directory of this same search, or its result if it is finished."""
+        self.directory = directory.reopen(path, self.config)
+        if self.directory.is_finished:
+            self._finished = directory.read_result(path)
+            self._play.finished = {self._finished.champion: load(path).layers}
+            return
+        if (kept := checkpoint.load(self.directory.checkpoint, self.config.digest())) is None:
+            return
         facts = kept.facts
         crew = kept.crew(self.config.grid, self.config.seed, self.task.n_features, len(self._actions))
         self._play = self._begin(crew, facts.together)

@@ -6,12 +6,12 @@ values are the usual ones for a small task; docs/deep.md lists them.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from sirl.config import checked
+from sirl.config import MaxSteps, checked, field_types
 from sirl.errors import SirlError, did_you_mean
 
 Method = Literal["social", "plain"]
@@ -43,7 +43,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     learning_starts: Annotated[int, _setting("transitions to gather before the first update", ge=1, le=_BIG)] = 500
     candidates: Annotated[int, _setting("best networks that are validated on fresh episodes", ge=1, le=_BIG)] = 5
     validation_episodes: Annotated[int, _setting("greedy episodes of each candidate", ge=1, le=_BIG)] = 30
-    max_steps: Annotated[int, _setting("cut episodes here", ge=1, le=_BIG)] | None = None
+    max_steps: Annotated[MaxSteps, _setting("cut episodes here (default: the environment's own limit)")] = None
 
     def scouts(self) -> bool:
         """Whether networks are scored before they vote."""
@@ -52,7 +52,7 @@ class DeepSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def make_settings(**changes: Any) -> DeepSettings:
     """The defaults with some changed, each checked against its bounds."""
-    kinds = field_types()
+    kinds = field_types(DeepSettings)
     for name, value in changes.items():
         if name not in kinds:
             raise SirlError(f"there is no setting {name!r}{did_you_mean(name, list(kinds)) or '.'}")
@@ -69,8 +69,3 @@ def make_settings(**changes: Any) -> DeepSettings:
             "use fewer rounds."
         )
     return settings
-
-
-def field_types() -> dict[str, Any]:
-    """The type of each setting, with its bounds and its text."""
-    return get_type_hints(DeepSettings, include_extras=True)

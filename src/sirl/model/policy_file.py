@@ -106,7 +106,7 @@ def encode(content: Content) -> bytes:
         format=_FORMAT,
         schema=SCHEMA,
         checksum=None,
-        task=msgspec.to_builtins(task),
+        task=msgspec.to_builtins(task, enc_hook=repr),  # an option of the environment may be any object
         actions=None if menu is None else _Actions(menu.names, menu.values.tolist()),
         tree=_to_nodes(tree, task),
         origin=msgspec.to_builtins(origin),

@@ -90,14 +90,16 @@ class RunDirectory:
         self._unlock: Callable[[], object] = lambda: None
 
     @staticmethod
-    def create(path: str | os.PathLike[str], config: Config, start: Policy | None = None) -> RunDirectory:
+    def create(
+        path: str | os.PathLike[str], config: msgspec.Struct, start: Policy | None = None, command: str = "train"
+    ) -> RunDirectory:
         """A new directory, with the policy that the run starts from; one that holds a run already is left alone."""
         run = RunDirectory(Path(path))
         with writable(run.path):
             if run.path.exists() and (not run.path.is_dir() or {p.name for p in run.path.iterdir()} - _TRACES):
                 raise SirlError(
-                    f"{run.path} already exists and is not empty: go on with `sirl train --resume {run.path}`, give "
-                    "another directory, or remove it."
+                    f"{run.path} already exists and is not empty: go on with `sirl {command} --resume {run.path}`, "
+                    "give another directory, or remove it."
                 )
             make_directory(run.path)
         run.lock()
@@ -126,10 +128,10 @@ class RunDirectory:
         """Let others in."""
         self._unlock()
 
-    def configure(self, config: Config) -> None:
+    def configure(self, config: msgspec.Struct) -> None:
         """Write what the run was asked to do."""
         # An option of the environment may be any object; what TOML can't hold is written as Python would show it.
-        content = tomli_w.dumps(_without_none(msgspec.to_builtins(config, enc_hook=repr)))
+        content = tomli_w.dumps(without_none(msgspec.to_builtins(config, enc_hook=repr)))
         with writable(self.path):
             write_atomically(self.path / "config.toml", content.encode())
 
@@ -272,8 +274,8 @@ def writable(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _without_none(value: Any) -> Any:
+def without_none(value: Any) -> Any:
     """TOML has no null: a setting that is None is left out, and None is its default."""
     if isinstance(value, dict):
-        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
-    return [_without_none(inner) for inner in value if inner is not None] if isinstance(value, list) else value
+        return {key: without_none(inner) for key, inner in value.items() if inner is not None}
+    return [without_none(inner) for inner in value if inner is not None] if isinstance(value, list | tuple) else value

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -18,6 +18,7 @@ from sirl.engine import local_engine
 from sirl.errors import EnvironmentFailure, SirlError
 from sirl.keys import Stream, episode_seeds, fold_all, root
 from sirl.model.policy import Policy
+from sirl.model.task import Task
 from sirl.options import Episodes, HangLimit, Seed, Workers
 from sirl.rollout.recipe import ArenaRecipe
 from sirl.rollout.spread import play_all
@@ -42,6 +43,17 @@ class Evaluation(NamedTuple):
     def std(self) -> float:
         """Standard deviation of the returns over episodes."""
         return float(self.returns.std(ddof=1)) if len(self.returns) > 1 else 0.0
+
+
+class Player(Protocol):
+    """A policy of any kind, as far as it matters for where it can play."""
+
+    @property
+    def task(self) -> Task:
+        """What it was made for."""
+
+    def mismatch(self, task: Task) -> str:
+        """Why it can't play another task; empty if it can."""
 
 
 def evaluate(
@@ -85,7 +97,7 @@ def evaluate(
 
 
 def playable(
-    policy: Policy,
+    policy: Player,
     env: str | Callable[[], gym.Env[Any, Any]] | None = None,
     options: dict[str, Any] | None = None,
     max_steps: int | None = None,
@@ -98,9 +110,8 @@ def playable(
             f"this policy's environment {policy.task.env!r} is not registered here: give it as env, either a function "
             "that makes it or module:id."
         )
-    recipe = make_recipe(
-        named_by_file(policy.task.env, f"give --env {policy.task.env}") if env is None else env, options
-    )
+    fix = f"give --env {policy.task.env} (in Python env={policy.task.env!r})"
+    recipe = make_recipe(named_by_file(policy.task.env, fix) if env is None else env, options)
     if recipe.name == policy.task.env:
         max_steps = max_steps or policy.task.max_steps or None
         if options is None and policy.task.env_options:

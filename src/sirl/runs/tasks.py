@@ -26,8 +26,7 @@ def look(recipe: Recipe, options: Options, settings: Settings, workers: int) -> 
             "repeated or resumed exactly: let its reset(seed=…) seed all that it draws from.",
             stacklevel=3,
         )
-    made = {"env_options": recipe.options or msgspec.UNSET, "max_steps": settings.max_steps or msgspec.UNSET}
-    task = msgspec.structs.replace(seen, **made).deriving(options.derive)
+    task = as_made(seen, recipe, settings.max_steps).deriving(options.derive)
     if options.method not in ("laws", "linear") or options.start is not None:
         if options.mirror:
             raise SirlError("a mirror is for laws that are made from nothing: leave out --mirror.")
@@ -35,6 +34,12 @@ def look(recipe: Recipe, options: Options, settings: Settings, workers: int) -> 
     if options.mirror and not settings.mirrored:
         raise SirlError("--no-mirrored does without a mirror: leave out that, or --mirror.")
     return task.mirroring(options.mirror or _preset_mirror(recipe.name, seen)) if settings.mirrored else task
+
+
+def as_made(task: Task, recipe: Recipe, max_steps: int | None) -> Task:
+    """A task that knows how its environment is made, and where its episodes are cut."""
+    made = {"env_options": recipe.options or msgspec.UNSET, "max_steps": max_steps or msgspec.UNSET}
+    return msgspec.structs.replace(task, **made)
 
 
 def _preset_mirror(env: str, seen: Task) -> list[str]:
