@@ -46,6 +46,21 @@ LAWS = [
 ]
 """For our own method, by the presets."""
 
+DERIVED = [
+    Goal(
+        "Reacher-v4",
+        -5.5,
+        {
+            "method": "linear",
+            "derive": [
+                "tip_x_miss = p_x*d_y - p_y*d_x",
+                "elbow_x_miss = tip_x_miss - 0.1*(cos(theta_0)*d_y - sin(theta_0)*d_x)",
+            ],
+        },
+    )
+]
+"""With features that a person gives."""
+
 GOALS = [
     Goal("CartPole-v1", 475, {"stop_at": 490}),
     Goal("InvertedPendulum-v4", 1000, {"stop_at": 1000}),
@@ -79,7 +94,7 @@ COLUMNS = ["task", "seed", "score", "std", "numbers", "leaves", "episodes", "ste
 def run(options: argparse.Namespace) -> None:
     """Train every goal with every seed, one run on each worker; what is finished is not done again."""
     jobs = [
-        Job(goal.env, seed, str(options.out / f"{goal.env}-{seed}"), goal.settings | {"method": options.method})
+        Job(goal.env, seed, str(options.out / f"{goal.env}-{seed}"), {"method": options.method} | goal.settings)
         for goal in goals_of(options.method)
         if options.env in (None, goal.env)
         for seed in range(options.seeds)
@@ -90,7 +105,7 @@ def run(options: argparse.Namespace) -> None:
 
 def goals_of(method: str) -> list[Goal]:
     """What a method is to reach."""
-    return LAWS if method in ("laws", "linear") else GOALS
+    return DERIVED if method == "derived" else LAWS if method in ("laws", "linear") else GOALS
 
 
 def keep(options: argparse.Namespace) -> None:
@@ -193,7 +208,7 @@ def main() -> None:
     """Parse and call."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "keep", "table"))
-    parser.add_argument("--method", default="sirl-lb", help="laws and linear have goals of their own")
+    parser.add_argument("--method", default="sirl-lb", help="laws, linear and derived have goals of their own")
     parser.add_argument("--out", type=Path, help="of the runs [runs/goals/METHOD]")
     parser.add_argument("--env", help="only this task")
     parser.add_argument("--seeds", type=int, default=3)
