@@ -69,14 +69,26 @@ class Evaluated(NamedTuple):
 
 
 def evaluate_all(codons: Codons, problem: Problem, generation: int, engine: Engine[Arena]) -> Evaluated:
-    """Both phases for a population, ``rounds`` times in turn."""
+    """Both phases for the trees that a population stands for."""
     settings = problem.settings
-    forest, valid = translate(codons, problem.grammar, problem.settings.max_leaves)
+    forest, valid = translate(codons, problem.grammar, settings.max_leaves)
     if not len(valid):
         raise SirlError(
             f"no genotype of {settings.genotype_length} codons reaches to the end of a tree for "
             f"{problem.task.n_features} features: raise genotype_length or use codons_run_out = 'zeros'."
         )
+    evaluated = learn(forest, valid, problem, generation, engine)
+    fitness = np.full(len(codons), -np.inf)
+    fitness[valid] = evaluated.fitness
+    return evaluated._replace(fitness=fitness)
+
+
+def learn(forest: Forest, valid: Ints, problem: Problem, generation: int, engine: Engine[Arena]) -> Evaluated:
+    """Both phases for trees, ``rounds`` times in turn; ``valid`` (n_trees,): which individual each of them is.
+
+    The fitness is that of the trees, (n_trees,).
+    """
+    settings = problem.settings
     group = _Group(problem, generation, engine, forest, valid)
     scores = None
     returns = []
@@ -87,8 +99,7 @@ def evaluate_all(codons: Codons, problem: Problem, generation: int, engine: Engi
             group.collaborative(iterations, weigh(scores, settings.voting, forest.n_trees))
         returns.append(group.individual(Stream.INDIVIDUAL, episodes))
         scores = returns[-1].mean(axis=1)
-    fitness = np.full(len(codons), -np.inf)
-    fitness[valid] = np.concatenate(returns, axis=1).mean(axis=1)
+    fitness = np.concatenate(returns, axis=1).mean(axis=1)
     if not np.isfinite(fitness).any():
         raise _all_broke(problem)
     return Evaluated(fitness, forest, valid, group.table, group.collaborative_cost, group.individual_cost)
