@@ -42,6 +42,8 @@ def add(runs: Path, episodes: int) -> None:
             continue
         config = read_config(finished[best])
         words = ["sirl", "train", env, "--seed", str(config.seed)]
+        words += [] if config.method == "laws" else ["--method", config.method]
+        words += [word for line in config.derive or [] for word in ("--derive", line)]
         words += ["--simulator", "envpool"] if config.simulator == "envpool" else []
         words += [] if config.settings.stop_at is None else ["--stop-at", f"{config.settings.stop_at:g}"]
         known[name] = Card(

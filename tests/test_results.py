@@ -51,12 +51,12 @@ def test_every_figure_is_there(experiment):
 
 
 def test_the_tables_of_goals_and_of_the_zoo_agree_with_what_is_kept():
-    names = ("goals", "zoo", "sharing")
-    goals, zoo, sharing = (runpy.run_path(str(HOME / "experiments" / f"{name}.py")) for name in names)
+    names = ("goals", "zoo", "sharing", "relearned")
+    goals, zoo, sharing, relearned = (runpy.run_path(str(HOME / "experiments" / f"{name}.py")) for name in names)
     methods = ("laws", "linear", "derived", "sirl-lb")
     shown = [(PAGE, f"goals {method}", goals["full_table"](method)) for method in methods]
     shown += [(README, "goals laws", goals["short_table"]("laws")), (PAGE, "zoo", zoo["cards_text"]())]
-    shown += [(PAGE, "sharing", sharing["sharing_text"]())]
+    shown += [(PAGE, "sharing", sharing["sharing_text"]()), (PAGE, "relearned", relearned["relearned_text"]())]
     for page, mark, table in shown:
         text = page.read_text(encoding="utf-8")
         assert spliced(text, table, mark, page.name) == text, f"run `python experiments/{mark.split()[0]}.py table`"
