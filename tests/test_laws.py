@@ -414,7 +414,7 @@ def test_products_join_in_where_some_numbers_are_not_free(asked):
             {"mirrored": False, "mirror": ["p_z = -p_z"]},
             "--no-mirrored does without a mirror: leave out",
         ),
-        ("Reacher-v4", {"start": "zoo:Reacher", "products": False}, "multiplies features, and this run does not: add"),
+        ("Acrobot-v1", {"start": "zoo:Acrobot", "products": False}, "multiplies features, and this run does not: add"),
     ],
 )
 def test_what_can_not_be_tuned_is_refused_before_anything_is_written(env, asked, reason, tmp_path):
