@@ -19,7 +19,7 @@ from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play, read_unseen
 from sirl.experiments.report import runs_rows, scores_table, sizes_table
 from sirl.experiments.reproduce import cells, comparison_table, read_scales, summary_table
-from sirl.experiments.results import failure, is_sound, largest, read_all, telling
+from sirl.experiments.results import failure, is_sound, largest, read_all, telling, together
 from sirl.experiments.shown import largest_rows, telling_rows, with_scales
 from sirl.experiments.supplement import COEFFICIENTS, printed_rows, printed_table, read_supplement
 from sirl.experiments.tables import read_rows
@@ -102,6 +102,8 @@ def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
     filled = read_scales(done, EPISODES).filled
     small = [one._replace(scale=0.001) for one in filled]
     assert largest([*small, *filled]) == filled
+    assert together([*small, *filled]) == filled
+    assert together([*small, filled[-1]]) == small, "more methods come before a larger scale"
     many = filled[0]._replace(results=filled[0].results * 2)
     assert telling([many, *filled[1:]]) == [many]
     assert telling([filled[0]._replace(scale=1.0), *filled[1:]]) == [filled[0]._replace(scale=1.0)]

@@ -21,7 +21,7 @@ from sirl.experiments.paper import (
 )
 from sirl.experiments.played import CROWNINGS
 from sirl.experiments.report import by_task, compare_cells, scores_table, significance_table, sizes_table
-from sirl.experiments.results import Filled, Reading, largest, read_all, telling
+from sirl.experiments.results import Filled, Reading, largest, read_all, telling, together
 from sirl.experiments.statistics import ENOUGH, SIGNIFICANT, moments, star_mark, welch
 from sirl.experiments.tables import Table, number, power, probability, spread
 
@@ -62,8 +62,8 @@ def read_scales(out: Path, episodes: int = EPISODES) -> Reading:
 
 
 def tables(filled: Sequence[Filled]) -> list[Table]:
-    """Every table of the reproduction, of the largest scale of each cell."""
-    filled = largest(filled)
+    """Every table of the reproduction, of the largest scale of each cell; tests are between cells of one scale."""
+    compared, filled = together(telling(filled)), largest(filled)
     told = telling(filled)
     goals = {
         (one.cell.task, one.cell.label): spread(row.mean, row.std)
@@ -74,8 +74,8 @@ def tables(filled: Sequence[Filled]) -> list[Table]:
         summary_table(filled),
         comparison_table(filled),
         scores_table(told, goals),
-        significance_table(told, published_tukey),
-        claim_table(told),
+        significance_table(compared, published_tukey),
+        claim_table(compared),
         sizes_table(told, _published_macs),
     ]
 

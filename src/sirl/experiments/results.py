@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,6 +119,17 @@ def largest(filled: Sequence[Filled]) -> list[Filled]:
         key = (one.cell.task, one.cell.label)
         best[key] = max(one.scale, best.get(key, 0.0))
     return [one for one in filled if one.scale == best[one.cell.task, one.cell.label]]
+
+
+def together(filled: Sequence[Filled]) -> list[Filled]:
+    """Of each task the cells of one scale, to be compared: that of most ways to train, and of such the largest."""
+    found: list[Filled] = []
+    for task in dict.fromkeys(one.cell.task for one in filled):
+        own = [one for one in filled if one.cell.task == task]
+        scales = Counter(one.scale for one in own)
+        most = max(scales, key=lambda scale: (scales[scale], scale))
+        found += [one for one in own if one.scale == most]
+    return found
 
 
 def telling(filled: Sequence[Filled]) -> list[Filled]:
