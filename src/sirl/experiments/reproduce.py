@@ -88,15 +88,15 @@ def summary_table(filled: Sequence[Filled]) -> Table:
         for method in dict.fromkeys([*ORDER, *here]):
             row = published_row(task, method)
             line = [task, shown_method(method), "–" if row is None else spread(row.mean, row.std)]
-            rows.append(line + (_standing(here[method]) if method in here else [*["–"] * 4, "not run"]))
+            rows.append(line + (_standing(here[method]) if method in here else [*["–"] * 6, "not run"]))
     return Table(
         "summary",
         "Where it stands",
         "The paper's best of ten runs against the best and the median run here, by mean return on unseen episodes: of "
         "champions crowned by training score, the paper's way, and of those validated on fresh episodes. Episodes of "
-        "training, and in brackets with those of validation. Only runs of the paper's size (scale 1) can be held "
-        "against the paper's.",
-        ["task", "method", "paper", "best / median here", "validated", "episodes", "scale", "runs"],
+        "training, and in brackets with those of validation; steps and minutes of a run, all in all. "
+        "Only runs of the paper's size (scale 1) can be held against the paper's.",
+        ["task", "method", "paper", "best / median here", "validated", "episodes", "steps", "minutes", "scale", "runs"],
         rows,
     )
 
@@ -106,7 +106,10 @@ def _standing(one: Filled) -> list[str]:
     shown = {how: f"{number(float(own.max()))} / {number(float(np.median(own)))}" for how, own in scores.items()}
     spent = f"{power(one.episodes('training'))} ({power(one.episodes('validation'))})"
     where = f"{one.scale:g}{', EnvPool' if one.name != one.cell.label else ''}"
-    return [shown.get("training", "–"), shown["validation"], spent, where, str(len(one.results))]
+    records = [record for result in one.results for record in result.history]
+    steps, seconds = sum(r.steps for r in records), sum(r.seconds for r in records)
+    took = [power(steps / len(one.results)), number(seconds / 60 / len(one.results), 1)]
+    return [shown.get("training", "–"), shown["validation"], spent, *took, where, str(len(one.results))]
 
 
 def comparison_table(filled: Sequence[Filled]) -> Table:
