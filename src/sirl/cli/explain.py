@@ -63,10 +63,9 @@ def run(options: Namespace) -> int:
                 swept = _sweep(options, policy, score)
             return _tell_sweep(swept, options.json)
         with redirect_stdout(sys.stderr):
-            loss = 0.05 * abs(float(score([policy.tree])[0].mean())) if options.loss is None else options.loss
-            found = explain(policy.tree, policy.task, score, loss)
+            found = explain(policy.tree, policy.task, score, options.loss)
         simple = policy.changed(simplify(found.simple), "simplified by explain")
-        _tell(policy, found, loss, options.json)
+        _tell(policy, found, options.json)
         if not options.json:
             print_change(place, policy, simple, options.episodes)
     if options.out:
@@ -103,7 +102,7 @@ def _tell_sweep(found: Sweep, as_json: bool) -> int:
     return 0
 
 
-def _tell(policy: Policy, found: Explanation, loss: float, as_json: bool) -> None:
+def _tell(policy: Policy, found: Explanation, as_json: bool) -> None:
     from sirl.cli.printing import fine
     from sirl.reading.explain import told_node
     from sirl.reading.weights import term_name, weight
@@ -116,10 +115,10 @@ def _tell(policy: Policy, found: Explanation, loss: float, as_json: bool) -> Non
             {
                 **({"split": p.node} if p.node >= 0 else {"leaf": ~p.node, "output": task.action_names[p.output]}),
                 "term": names[p],
-                "loss": loss_,
+                "loss": loss,
                 "error": error,
             }
-            for p, loss_, error in found.losses
+            for p, loss, error in found.losses
         ]
         simple = [told_node(found.simple, task, node) for node in nodes]
         print(json.dumps({"score": found.score, "terms": terms, "simple": simple, "simple_score": found.simple_score}))
@@ -132,4 +131,4 @@ def _tell(policy: Policy, found: Explanation, loss: float, as_json: bool) -> Non
             kept = "" if weight(found.simple, term.place) else "  can go"
             print(fine(f"    without {names[term.place]}{where}: {0.0 - term.loss:+.2f} ± {term.error:.2f}{kept}"))
         print(fine(f"  simply: {told_node(found.simple, task, node)}\n"))
-    print(f"chosen on {found.score:.2f}, with at most {loss:.4g} to lose; measured on other episodes:")
+    print(f"chosen on {found.score:.2f}, with at most {found.tolerance:.4g} to lose; measured on other episodes:")

@@ -83,9 +83,9 @@ def draw_reproduction(out: Path) -> dict[str, Drawing]:
     if runs:
         named = with_scales(runs)
         goals = {
-            (shown["task"], shown["label"]): paper.mean
-            for row, shown in zip(runs, named, strict=True)
-            if (paper := published_row(row["task"], row["label"]))
+            (row["task"], row["label"]): paper.mean
+            for row in named
+            if (paper := published_row(row["task"].partition(",")[0], row["way"]))
         }
         found = {
             "curves": draw_curves(with_scales(curves), ["best"]),

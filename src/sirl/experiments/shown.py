@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sirl.experiments.cells import FULL
+from sirl.experiments.paper import ORDER
 from sirl.experiments.statistics import ENOUGH
 
 Row = dict[str, str]
@@ -29,14 +30,19 @@ def telling_rows(rows: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
 
 
 def with_scales(rows: Sequence[Row]) -> list[Row]:
-    """The same rows; a task that is not of the paper's size says so, or a label where a task has several scales."""
-    scales = {row["task"]: {float(one["scale"]) for one in rows if one["task"] == row["task"]} for row in rows}
+    """The same rows, the paper's methods in its order; a task that is not of the paper's size says so.
+
+    Where a task has several scales, the labels of the smaller ones do, and ``way`` tells which belong together.
+    """
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    ways = list(dict.fromkeys([*ORDER, *(row["label"] for row in rows)]))
+    scales = {task: {row["scale"] for row in rows if row["task"] == task} for task in tasks}
     found = []
-    for row in rows:
-        if float(row["scale"]) == FULL:
-            found.append(row)
-        elif len(scales[row["task"]]) == 1:
-            found.append(row | {"task": f"{row['task']}, scale {row['scale']}"})
-        else:
-            found.append(row | {"label": f"{row['label']} at {row['scale']}"})
+    for row in sorted(rows, key=lambda one: (tasks.index(one["task"]), ways.index(one["label"]))):
+        shown = row | {"way": row["label"]}
+        if float(row["scale"]) != FULL:
+            several = len(scales[row["task"]]) > 1
+            key, end = ("label", f" at {row['scale']}") if several else ("task", f", scale {row['scale']}")
+            shown[key] += end
+        found.append(shown)
     return found

@@ -252,7 +252,10 @@ def _distinct(rows: Sequence[Row], column: str) -> list[str]:
 
 
 def _colours(rows: Sequence[Row]) -> dict[str, str]:
-    return {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(_distinct(rows, "label"))}
+    """A colour for each label; labels of the same ``way`` share it."""
+    ways = {row["label"]: row.get("way", row["label"]) for row in rows}
+    places = {way: place for place, way in enumerate(dict.fromkeys(ways.values()))}
+    return {label: COLOURS[places[way] % len(COLOURS)] for label, way in ways.items()}
 
 
 def _by_label(rows: Sequence[Row], task: str) -> list[tuple[str, list[Row]]]:

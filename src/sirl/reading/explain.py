@@ -19,6 +19,7 @@ from sirl.reading.prune import Scorer
 from sirl.reading.weights import Place, places, weight, with_weights
 
 _MOST_DIGITS = 3
+_USUAL_TOLERANCE = 0.05
 
 
 class Explanation(NamedTuple):
@@ -28,6 +29,8 @@ class Explanation(NamedTuple):
     """Of each term, if it alone is left out."""
     score: float
     """Mean score of the policy on the episodes that it was explained by."""
+    tolerance: float
+    """How far the mean score was allowed to fall in all."""
     simple: Tree
     """Without the terms that can be spared, and with few digits."""
     simple_score: float
@@ -43,27 +46,30 @@ class TermLoss(NamedTuple):
     """Standard error of the loss, over paired episodes."""
 
 
-def explain(tree: Tree, task: Task, score: Scorer, tolerance: float) -> Explanation:
-    """Which terms matter, and the simplest conditions and laws whose mean score is at most a tolerance lower."""
-    losses = term_losses(tree, score)
-    before = float(score([tree])[0].mean())
-    simple = round_weights(drop_terms(tree, score, losses, tolerance), task, score, before - tolerance)
-    return Explanation(losses, before, simple, float(score([simple])[0].mean()))
+def explain(tree: Tree, task: Task, score: Scorer, tolerance: float | None = None) -> Explanation:
+    """Which terms matter, and the simplest conditions and laws whose mean score is at most a tolerance lower.
+
+    The tolerance is 5 % of the score unless it is given.
+    """
+    before, losses = term_losses(tree, score)
+    tolerance = _USUAL_TOLERANCE * abs(before) if tolerance is None else tolerance
+    least = before - tolerance
+    simple = round_weights(drop_terms(tree, score, losses, least), task, score, least)
+    return Explanation(losses, before, tolerance, simple, float(score([simple])[0].mean()))
 
 
-def term_losses(tree: Tree, score: Scorer) -> list[TermLoss]:
-    """For each weight that is not zero, what the score loses without it."""
+def term_losses(tree: Tree, score: Scorer) -> tuple[float, list[TermLoss]]:
+    """The mean score, and for each weight that is not zero what it loses without it."""
     found = places(tree)
     returns = score([tree, *(_without(tree, [place]) for place in found)])
     losses = returns[0] - returns[1:]
     errors = losses.std(axis=1, ddof=1) / np.sqrt(losses.shape[1]) if losses.shape[1] > 1 else np.zeros(len(losses))
-    means = losses.mean(axis=1)
-    return [TermLoss(place, float(m), float(e)) for place, m, e in zip(found, means, errors, strict=True)]
+    terms = zip(found, losses.mean(axis=1), errors, strict=True)
+    return float(returns[0].mean()), [TermLoss(place, float(m), float(e)) for place, m, e in terms]
 
 
-def drop_terms(tree: Tree, score: Scorer, losses: Sequence[TermLoss], tolerance: float) -> Tree:
-    """Without as many terms as the score can spare, in all no more than a tolerance; the least missed go first."""
-    least = float(score([tree])[0].mean()) - tolerance
+def drop_terms(tree: Tree, score: Scorer, losses: Sequence[TermLoss], least: float) -> Tree:
+    """Without as many terms as keep the mean score at ``least``; those that are missed least go first."""
     waiting = [t.place for t in sorted(losses, key=lambda t: t.loss)]
     dropped: list[Place] = []
     stride = max(1, len(waiting) // 2)

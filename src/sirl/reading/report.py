@@ -98,7 +98,7 @@ def _explained(view: View, stage: Stage, episodes: int) -> tuple[list[dict[str, 
     def score(trees: Any) -> Floats:
         return stage.returns(trees, episodes)
 
-    losses = term_losses(tree, score)
+    _, losses = term_losses(tree, score)
     told = [_worth(view, node, losses) for node in dict.fromkeys(t.place.node for t in losses)]
     return told, [_swept(s) for s in _sweeps(view, losses, score)]
 
