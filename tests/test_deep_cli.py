@@ -44,6 +44,31 @@ def test_an_environment_with_options_and_names(sirl_command, register, tmp_path)
     assert "mean length 5" in out
 
 
+@pytest.mark.parametrize(
+    ("more", "again", "go_on"),
+    [
+        ([], ["--resume", "run"], "sirl social-dqn --resume run"),
+        (["--runs", 1], ["Tiny-v0", "--out", "run", *SMALL, "--runs", 1], "give the same command again"),
+    ],
+    ids=["one", "many"],
+)
+def test_a_search_whose_environment_fails_can_go_on(sirl_command, register, more, again, go_on):
+    broken = [True]
+
+    def behave(env):
+        if broken and env.steps == 7:
+            raise ValueError("out of coffee")
+
+    register(lambda: Tiny(behave=behave))
+    code, _, err = sirl_command("social-dqn", "Tiny-v0", "--out", "run", *SMALL, *more)
+    failure = "Tiny-v0 raised ValueError: out of coffee in step; fix the environment."
+    assert (code, err) == (1, f"sirl: error: {failure}\nsirl: to go on: {go_on}\n")
+    broken.clear()
+    code, out, _ = sirl_command("social-dqn", *again)
+    assert code == 0
+    assert "12 episodes and 8 more to choose the champion" in out
+
+
 @pytest.mark.parametrize(("against", "n_alone"), [("best", 6), ("all", 24)])
 def test_social_against_plain(sirl_command, tmp_path, against, n_alone):
     arguments = ("social-dqn", "CartPole-v1", "--runs", 2, "--compare", against, "--out", "both", *SMALL)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from sirl.cli.arguments import add_env_option, add_fields, names
 from sirl.cli.stopping import Stops, exit_code, stops_on_signals, what_stopped
 from sirl.deep.settings import DeepSettings, Method
-from sirl.errors import SirlError
+from sirl.errors import EnvironmentFailure, SirlError, WriteFailure
 
 if TYPE_CHECKING:
     from sirl.deep.grid import Point
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _FIXED = ("grid", "method", "seed", "runs", "compare", "out", "features", "actions", "env_option")
 """Besides the settings, what can't change when a search goes on."""
+_STOPS = (KeyboardInterrupt, SystemError, EnvironmentFailure, WriteFailure)
+"""What can stop a search that goes on later."""
 _EPILOG = """\
 axes of the grid, and the paper's values:
   learning_rate=0.001,0.0001  layers=1,3  units=8,16  batch_size=64,128  target_period=100,1000
@@ -92,16 +94,18 @@ def run(options: argparse.Namespace) -> int:
         if not options.resume and (options.runs is not None or options.compare):
             return _run_many(options, stops)
         search = _resumed(options) if options.resume else _single(options)
-        named = f"{search.config.env} " if ":" in search.config.env else ""
         try:
             _play(search, stops)
             _report(search, options)
-        except (KeyboardInterrupt, SystemError) as error:
-            return _report_stop(error, f"sirl social-dqn {named}--resume {_place(search)}")
+        except _STOPS as error:
+            return _report_stop(error, _go_on(search))
     return 0
 
 
 def _report_stop(error: BaseException, go_on: str) -> int:
+    if isinstance(error, SirlError):
+        print(f"sirl: error: {error}\nsirl: to go on: {go_on}", file=sys.stderr)
+        return 1
     reason = what_stopped(error)
     print(f"\nsirl: stopped; to go on: {go_on}", file=sys.stderr)
     return exit_code(reason)
@@ -174,6 +178,11 @@ def _play(search: GridSearch, stops: Stops) -> None:
             pass
 
 
+def _go_on(search: GridSearch) -> str:
+    named = f"{search.config.env} " if ":" in search.config.env else ""
+    return f"sirl social-dqn {named}--resume {_place(search)}"
+
+
 def _report(search: GridSearch, options: argparse.Namespace) -> None:
     """The ranking, the best network on unseen episodes, and the tree made from it."""
     from sirl.deep.episodes import evaluate
@@ -218,10 +227,10 @@ def _keep_tree(tree: Policy, path: Path) -> None:
 
 
 def _run_many(options: argparse.Namespace, stops: Stops) -> int:
-    """Searches of several seeds; a stop tells how to go on."""
+    """Searches of several seeds; what stops them is told, and how to go on."""
     try:
         _search_all(options, stops)
-    except (KeyboardInterrupt, SystemError) as error:
+    except _STOPS as error:
         return _report_stop(error, "give the same command again")
     return 0
 
