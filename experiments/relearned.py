@@ -1,8 +1,8 @@
 """Does the paper's learning find the leaves of the paper's own trees? The section of docs/results.md, from the start.
 
-Copies of a printed tree's conditions take their places among random trees, as if a first generation had drawn them, and
-go through both phases with the settings of SIRL-LB: as the paper has them, and with leaves that average what they have
-seen.
+Copies of a printed tree's conditions take their places among random trees, as if a first generation had drawn them,
+and go through both phases with the settings of SIRL-LB: as the paper has them; with as many collaborative episodes one
+after another, and not in ten environments side by side; and with leaves that average what they have seen.
 
 python experiments/relearned.py run      # skips what is kept in results/goals/relearned.csv; then as `table`
 python experiments/relearned.py table    # results/goals/relearned.csv → docs/results.md
@@ -18,7 +18,8 @@ import numpy as np
 
 import sirl
 from sirl.engine import local_engine
-from sirl.experiments.paper import TASKS
+from sirl.experiments.paper import IN_SEQUENCE, TASKS
+from sirl.experiments.reproduce import cells
 from sirl.experiments.tables import comma_separated, number, read_rows
 from sirl.experiments.writing import put
 from sirl.keys import Stream
@@ -32,14 +33,16 @@ from sirl.search.population import learn
 HOME = Path(__file__).parents[1]
 KEPT, PAGE = HOME / "results" / "goals" / "relearned.csv", HOME / "docs" / "results.md"
 COPIES, EPISODES = 50, 20
-WAYS = {"paper": {}, "averages": {"learning_rate_rule": "1/visits", "q_low": 0.0, "q_high": 0.0}}
+AVERAGES = {"learning_rate_rule": "1/visits", "q_low": 0.0, "q_high": 0.0}
+WAYS = {"paper": "as in the paper", "sequence": "one episode after another", "averages": "averages"}
 COLUMNS = ["task", "way", "seed", "printed", "learned", "best", "as_good", "copies", "random", "among_best"]
 
 
 def relearn(env: str, way: str, seed: int, workers: int | None) -> list[str]:
     """One generation with copies of the printed tree: what they and the others come to."""
-    simulator = "envpool" if env.startswith("LunarLander") else "auto"
-    run = sirl.Training(env, method="sirl-lb", seed=seed, workers=workers, simulator=simulator, **WAYS[way])
+    (cell,) = cells([env], [IN_SEQUENCE], envpool=True)
+    changes = {"paper": {}, "sequence": cell.changes, "averages": AVERAGES}[way]
+    run = sirl.Training(env, method=cell.method, seed=seed, workers=workers, simulator=cell.simulator, **changes)
     assert isinstance(run.search, Evolution)
     problem, printed = run.search.problem, sirl.load(f"paper:{env.split('-v')[0]}")
     others, _ = translate(run.search.first_state().codons[COPIES:], problem.grammar)
@@ -76,7 +79,7 @@ def table(_: argparse.Namespace) -> None:
 
 def relearned_text() -> str:
     """A table of what is kept, one line a task and way: means over the seeds."""
-    head = ["task", "leaves", "printed tree", f"its {COPIES} copies, learned", "best copy", "copies as good"]
+    head = ["task", "learning", "printed tree", f"its {COPIES} copies, learned", "best copy", "copies as good"]
     lines = [[*head, "fitness of copies", "of random trees", f"copies among the {COPIES} fittest"]]
     for env, way in product(TASKS, WAYS):
         rows = [row for row in _rows() if (row["task"], row["way"]) == (env, way)]
@@ -86,9 +89,7 @@ def relearned_text() -> str:
             counts = [f"{mean['as_good']:.1f}", f"{mean['among_best']:.1f}"]
             shown = [number(mean[name], 1) for name in ("printed", "learned")] + [number(best, 1), counts[0]]
             fitness = [number(mean[name], 1) for name in ("copies", "random")]
-            lines.append(
-                [f"{env}, {len(rows)} seeds", "as in the paper" if way == "paper" else way, *shown, *fitness, counts[1]]
-            )
+            lines.append([f"{env}, {len(rows)} seeds", WAYS[way], *shown, *fitness, counts[1]])
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], ["---"] * len(lines[0]), *lines[1:]])
 
 

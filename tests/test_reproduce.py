@@ -17,7 +17,7 @@ from sirl.experiments.cost import remaining
 from sirl.experiments.pages import page_text, reproduction
 from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play, read_unseen
-from sirl.experiments.report import runs_rows, scores_table, sizes_table
+from sirl.experiments.report import runs_rows, scores_table, significance_table, sizes_table
 from sirl.experiments.reproduce import cells, comparison_table, read_scales, summary_table
 from sirl.experiments.results import failure, is_sound, largest, read_all, telling, together
 from sirl.experiments.shown import largest_rows, telling_rows, with_scales
@@ -127,6 +127,32 @@ def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
     assert telling_rows(rows, runs) == [rows[0], rows[2]]
     assert telling_rows(rows[1:2], runs) == rows[1:2]
     assert [(row["task"], row["label"]) for row in shown] == [("A", "x"), ("A", "y at 0.1"), ("B, scale 0.1", "x")]
+
+
+def test_a_further_method_changes_no_test_between_those_of_the_paper(done):
+    filled = [one for one in read_scales(done, EPISODES).filled if one.cell.task == "Reacher-v4"]
+    alone = significance_table(filled)
+    further = filled[0]._replace(cell=filled[0].cell._replace(label="other"))
+    both = significance_table([*filled, further])
+    assert both.rows[: len(alone.rows)] == alone.rows
+    assert [row[2] for row in both.rows[len(alone.rows) :]] == [f"{one.cell.label} vs other" for one in filled]
+    assert both.rows[-1][4] != alone.rows[-1][4], "which is tested among all"
+    assert "among themselves" in both.note
+    assert "among themselves" not in alone.note
+
+
+def test_episodes_in_sequence_are_as_many_as_in_copies():
+    for task in TASKS:
+        (copies,), (sequence,) = (cells([task], [method]) for method in ("sirl-lb", "sirl-lb-sequence"))
+        for scale in (1, 0.1):
+            one, other = copies.settings(scale), sequence.settings(scale)
+            assert one.episodes_per_generation() == other.episodes_per_generation()
+            assert (one.collaborative_copies, other.collaborative_copies) == (10, 1)
+            assert one == other.replace(
+                collaborative_copies=10, collaborative_iterations=other.collaborative_iterations // 10
+            )
+        assert sequence.method == "sirl-lb"
+        assert sequence.first_seed not in {cell.first_seed for cell in cells([task])}
 
 
 def test_one_episode_has_no_deviation_and_no_warning(recwarn):

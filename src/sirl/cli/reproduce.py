@@ -25,7 +25,8 @@ def add(commands: Any) -> None:
         "--methods",
         type=names,
         metavar="A,B,…",
-        help="of the paper's, and our own linear,laws [eldt,sirl-sb,sirl-lb]",
+        help="of the paper's, sirl-lb-sequence, where collaborative episodes come one after another, and our own "
+        "linear,laws [eldt,sirl-sb,sirl-lb]",
     )
     add_options(parser, 10)
     parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="where it all goes [runs/reproduce]")

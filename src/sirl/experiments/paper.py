@@ -17,6 +17,8 @@ ORDER: tuple[Method, ...] = ("eldt", "sirl-sb", "sirl-lb")
 OURS: tuple[Method, ...] = ("linear", "laws")
 """Methods that the paper does not have; they are trained where they are asked for."""
 assert {*ORDER, *OURS} == set(METHODS)
+IN_SEQUENCE = "sirl-lb-sequence"
+"""SIRL-LB with Algorithm 2 as it is printed: its episodes one after another, not side by side in copies."""
 
 
 class Published(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ class Published(msgspec.Struct, frozen=True):
 
 def shown_method(method: str) -> str:
     """A method as the paper writes it."""
-    return method.upper()
+    return "SIRL-LB, in sequence" if method == IN_SEQUENCE else method.upper()
 
 
 def published_rows(task: str) -> list[Published]:
