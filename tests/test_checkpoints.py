@@ -16,7 +16,7 @@ import pytest
 import sirl
 from sirl.cli.main import main
 from sirl.runs.checkpoints import Checkpoints
-from sirl.runs.directory import read_history
+from sirl.runs.directory import read_config, read_history
 from sirl.search import evolution
 
 SMALL = {
@@ -249,6 +249,19 @@ def test_other_versions_are_told(tmp_path, whole):
     _, told = resumed(path)
     assert told[0].startswith(f"the run was started with sirl 9.{sirl.__version__} and goes on with {sirl.__version__}")
     assert told[1].startswith("the run was started with mujoco 0.")
+    assert (path / "config.toml").read_text() == text, "it was over, so nothing was computed by another version"
+
+
+def test_a_run_that_went_on_by_another_version_says_so_for_good(tmp_path):
+    path = stopped(tmp_path / "run", 1)
+    config = path / "config.toml"
+    now = read_config(path).versions["mujoco"]
+    config.write_text(config.read_text().replace('mujoco = "', 'mujoco = "0.'))
+    for warned in (1, 0):
+        run, told = resumed(path)
+        run.directory.unlock()
+        assert len(told) == warned
+        assert read_config(path).versions["mujoco"] == f"0.{now}, then {now}"
 
 
 def test_a_second_process_is_refused(tmp_path, capsys):

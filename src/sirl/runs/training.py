@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from msgspec.structs import replace
 
 from sirl import __version__
 from sirl.config import Method, Settings
@@ -32,7 +33,7 @@ from sirl.runs.directory import Config, RunDirectory, Score, read_config, writab
 from sirl.runs.evaluation import Evaluation, evaluate
 from sirl.runs.history import History
 from sirl.runs.tasks import look
-from sirl.runs.versions import changes, versions
+from sirl.runs.versions import both, changes, versions
 from sirl.search.base import Search, SearchState
 from sirl.search.evolution import Evolution
 from sirl.search.laws import LawProblem, Laws
@@ -161,8 +162,8 @@ class Training:
                 f"{edited[0]} was edited, and the run would put its own champion in its place: copy it elsewhere, or "
                 "add --replace-edited (in Python replace_edited=True), which keeps it under another name."
             )
-        before = {"sirl": earlier.sirl, **earlier.versions}
-        for text in changes(before, {"sirl": self.config.sirl, **self.config.versions}):
+        before, now = ({"sirl": config.sirl, **config.versions} for config in (earlier, self.config))
+        for text in changes(before, now):
             warnings.warn(text, stacklevel=2)
         kept = Checkpoints(directory.checkpoints, self.config.digest())
         loaded, damaged = kept.load_latest(self.search, self.task)
@@ -174,8 +175,10 @@ class Training:
         if loaded is not None:
             self.state, self.history = loaded.state, History(loaded.history)
             directory.keep_front(self.state.front)
+            now = before if self.over else both(before, now)
         for text in damaged + directory.agree(self.state.champion, self.state.trained, self.history):
             warnings.warn(text, stacklevel=2)
+        self.config = replace(self.config, sirl=now.pop("sirl"), versions=now)
         directory.configure(self.config)
 
     def generations(self) -> Iterator[Record]:
