@@ -11,27 +11,26 @@ from typing import TYPE_CHECKING, Any
 from sirl.cli.printing import count
 
 if TYPE_CHECKING:
-    from sirl.experiments.cells import Plan
+    from sirl.experiments.cells import Cell, Plan
     from sirl.experiments.pages import Report
     from sirl.experiments.work import Progress
     from sirl.runs.campaign import Failed
 
+_RUNS = "10"
 _PLAIN_SECONDS = 60.0
 """Between two lines where no one looks on."""
 
 
-def add_options(parser: Any, runs: int) -> None:
+def add_options(parser: Any) -> None:
     """How much to run, and where."""
     parser.add_argument(
         "--runs",
-        default=str(runs),
         metavar="N",
-        help=f"independent runs a cell, or a part of them such as 5-9; 0 trains nothing [{runs}]",
+        help=f"independent runs a cell, or a part of them such as 5-9; 0 trains nothing [{_RUNS}]",
     )
     parser.add_argument(
         "--scale",
         type=float,
-        default=1.0,
         metavar="F",
         help="shrink population, generations and collaborative episodes by this factor [1]",
     )
@@ -43,6 +42,17 @@ def add_options(parser: Any, runs: int) -> None:
     parser.add_argument("--address", metavar="ADDRESS", help="of the Ray cluster")
     parser.add_argument("--report", action="store_true", help="train nothing: tables and figures of what is there")
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the report between this page's marks, too")
+
+
+def plan_of(options: Namespace, out: Path, cells: list[Cell]) -> Plan:
+    """Cells to fill as asked; all of their runs, and at the paper's size, where nothing is said of that."""
+    from sirl.config import checked
+    from sirl.experiments.cells import FULL, Plan, checked_scale, parse_runs
+    from sirl.options import Episodes
+
+    scale = checked_scale(FULL if options.scale is None else options.scale)
+    runs = parse_runs(_RUNS if options.runs is None else options.runs)
+    return Plan(out, scale, cells, runs, checked("episodes", options.episodes, Episodes))
 
 
 def fill_cells(plan: Plan, options: Namespace) -> list[Failed]:

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sirl.cli.arguments import names
-from sirl.cli.experiment import add_options, fill_cells, tell_left
+from sirl.cli.experiment import add_options, fill_cells, plan_of, tell_left
+from sirl.errors import SirlError
+
+_MARK = "reproduce"
+"""Of the place for the report on a page."""
 
 
 def add(commands: Any) -> None:
@@ -28,7 +32,7 @@ def add(commands: Any) -> None:
         help="of the paper's, sirl-lb-sequence, where collaborative episodes come one after another, and our own "
         "linear,laws [eldt,sirl-sb,sirl-lb]",
     )
-    add_options(parser, 10)
+    add_options(parser)
     parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="where it all goes [runs/reproduce]")
     parser.add_argument("--envpool", action="store_true", help="train LunarLander on EnvPool; scores are Gymnasium's")
     parser.set_defaults(run=run)
@@ -36,25 +40,33 @@ def add(commands: Any) -> None:
 
 def run(options: Namespace) -> int:
     """Train what is missing, then report."""
-    from sirl.config import checked
-    from sirl.experiments.cells import Plan, checked_scale, parse_runs
-    from sirl.experiments.pages import draw_reproduction, reproduction, write_figures, write_tables
+    from sirl.experiments.pages import draw_reproduction, reproduction, write_figures, write_pages, write_tables
     from sirl.experiments.paper import ORDER, TASKS
     from sirl.experiments.reproduce import cells
     from sirl.experiments.supplement import fill_supplement
+    from sirl.experiments.writing import check_page
     from sirl.figures.drawing import style
-    from sirl.options import Episodes
 
+    _check_report(options)
     chosen = cells(options.tasks or TASKS, options.methods or ORDER, options.envpool)
-    episodes = checked("episodes", options.episodes, Episodes)
-    plan = Plan(Path(options.out), checked_scale(options.scale), chosen, parse_runs(options.runs), episodes)
+    plan = plan_of(options, Path(options.out), chosen)
+    if options.page:
+        check_page(options.page, _MARK)
     with style():  # says at once if there is nothing to draw with
         failed = fill_cells(plan, options)
         if not options.report:
             print("then the paper's printed trees: what they score, and how that hangs on coefficients", flush=True)
             fill_supplement(plan, options.workers)
-        report = reproduction(plan.out, episodes)
-        pages = write_tables(plan.out, report, options.page, "reproduce")
+        report = reproduction(plan.out, plan.episodes)
+        write_tables(plan.out, report)
         write_figures(plan.out, draw_reproduction(plan.out))
+        pages = write_pages(plan.out, report, options.page, _MARK)
     print(f"{report.heading}\nsaved in {plan.out}/tables, {plan.out}/figures and {', '.join(map(str, pages))}")
     return 1 if tell_left(report, failed) or failed else 0
+
+
+def _check_report(options: Namespace) -> None:
+    """Refuse to report a part: it is all that a directory holds."""
+    parts = ("tasks", "methods", "runs", "scale")
+    if options.report and (given := [f"--{name}" for name in parts if getattr(options, name) is not None]):
+        raise SirlError(f"--report shows all that is in {options.out}: leave out {', '.join(given)}.")

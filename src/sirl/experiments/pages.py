@@ -120,7 +120,7 @@ def study_report(study: Study, plan: Plan) -> Report:
     at = shown_scale(plan.scale)
     figures = {"boxes": f"{study.title}: scores of the champions of all runs, at {at}."}
     figures["curves"] = f"{study.title}: by generation, mean, and 95 % interval from three runs on, at {at}."
-    tables = [scores_table(filled), significance_table(filled), sizes_table(filled)]
+    tables = [scores_table(filled), significance_table([filled]), sizes_table(filled)]
     heading = f"## {study.title}\n\n{study.question} {scale_sentence(filled)}\n\n{_answer(filled)}"
     return Report(heading, tables, [runs_rows(filled), curves_rows(filled)], figures, left)
 
@@ -152,9 +152,18 @@ def draw_study(out: Path, scale: float) -> dict[str, Drawing]:
     return {"boxes": draw_boxes(runs, at), "curves": draw_curves(curves, title=at)}
 
 
-def write_tables(out: Path, report: Report, show_in: Path | None, mark: str) -> list[Path]:
-    """Write the tables and the page of an experiment; also into a page of docs. Which pages were written."""
+def write_tables(out: Path, report: Report) -> None:
+    """Write the tables of an experiment."""
     write_files(out / "tables", table_files(report.tables, report.rows))
+
+
+def write_figures(out: Path, drawings: dict[str, Drawing]) -> None:
+    """Write the figures of an experiment."""
+    save_figures(out / "figures", drawings)
+
+
+def write_pages(out: Path, report: Report, show_in: Path | None, mark: str) -> list[Path]:
+    """Write the page of an experiment; also into a page of docs. Which pages were written."""
     write_files(out, {"report.md": f"{page_text(report, 'figures')}{_left_out(out, report.left)}"})
     if show_in is None:
         return [out / "report.md"]
@@ -171,8 +180,3 @@ def _left_out(out: Path, left: Sequence[Left]) -> str:
 def page_text(report: Report, figures_at: str) -> str:
     """The page of an experiment, with its figures in some directory."""
     return page(report.heading, report.tables, report.figures, figures_at)
-
-
-def write_figures(out: Path, drawings: dict[str, Drawing]) -> None:
-    """Write the figures of an experiment."""
-    save_figures(out / "figures", drawings)

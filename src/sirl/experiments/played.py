@@ -53,6 +53,12 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     training: Champion
     validation: Champion
 
+    def __post_init__(self) -> None:
+        """Refuse lists that have not one number for each episode."""
+        for played in (self.training.whole, self.training.pruned, self.validation.whole, self.validation.pruned):
+            if {len(played.returns), len(played.lengths), len(played.macs)} != {self.episodes}:
+                raise ValueError(f"its lists have not one number for each of {self.episodes} episodes")
+
     def of(self, crowning: str) -> Champion:
         """The champion that was crowned in this way."""
         return self.training if crowning == "training" else self.validation

@@ -9,7 +9,10 @@ InvertedPendulum's condition is α(x + k_v·v) + β(θ + k_ω·ω) < t. Hopper's
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,19 +20,27 @@ from typing import NamedTuple
 import numpy as np
 
 from sirl.engine import local_engine
-from sirl.experiments.cells import FULL, Plan, scales_in
+from sirl.errors import SirlError
+from sirl.experiments.cells import FULL, SUPPLEMENT, Plan, scales_in
 from sirl.experiments.paper import TASKS
 from sirl.experiments.played import play
 from sirl.experiments.report import Rows
 from sirl.experiments.statistics import moments, welch_of_moments
-from sirl.experiments.tables import Table, number, power, probability, read_rows, spread
+from sirl.experiments.tables import Table, number, parse_rows, power, probability, spread
 from sirl.experiments.writing import table_files, write_files
+from sirl.files import read_plain
 from sirl.model.policy import Policy, load
 from sirl.simulators.environments import usable_cores
 
 PRINTED = ("InvertedPendulum", "LunarLander", "Swimmer", "Reacher", "Hopper", "Walker2d")
 _FINE, _COARSE = 41, 9
 """Values of a coefficient, at the paper's size and at any smaller one."""
+_COLUMNS = {
+    "printed": ["tree", "task", "episodes", "mean", "std", "paper_mean", "paper_std", "macs", "leaves"],
+    "coefficients": ["coefficient", "task", "printed", "value", "episodes", "mean", "std"],
+}
+"""Of each file: what a row is about, its task, and numbers."""
+_LARGEST = 10**6
 
 
 class Coefficient(NamedTuple):
@@ -71,13 +82,12 @@ COEFFICIENTS = (
 
 def fill_supplement(plan: Plan, workers: int | None) -> None:
     """Play the printed trees of the plan's tasks and vary their coefficients, where that is not done already."""
-    points = _FINE if plan.scale == FULL else _COARSE
     fewer = max(3, round(plan.episodes * plan.scale))
     for task in dict.fromkeys(cell.task for cell in plan.cells):
         if _played(plan, task, "printed") < plan.episodes:
             _write(plan, task, printed_rows(task, plan.episodes, workers))
         if _played(plan, task, "coefficients") < fewer:
-            _write(plan, task, coefficient_rows(task, points, fewer, workers))
+            _write(plan, task, coefficient_rows(task, _points(plan.scale), fewer, workers))
 
 
 def read_supplement(out: Path, name: str) -> list[dict[str, str]]:
@@ -85,37 +95,71 @@ def read_supplement(out: Path, name: str) -> list[dict[str, str]]:
     scales = scales_in(out)
     found = []
     for task in TASKS:
-        files = [_file(out / f"scale-{scale:g}", task, name) for scale in scales]
-        found += next((read_rows(file) for file in files if file.exists()), [])
+        saved = (_saved(out, scale, task, name) for scale in scales)
+        found += next((rows for rows in saved if rows), [])
     return found
 
 
-def _file(root: Path, task: str, name: str) -> Path:
-    return root / "supplement" / f"{task}-{name}.csv"
+def _points(scale: float) -> int:
+    """Values of a coefficient at a scale."""
+    return _FINE if scale == FULL else _COARSE
+
+
+def _saved(out: Path, scale: float, task: str, name: str) -> list[dict[str, str]]:
+    """The rows of a saved file; none if there is no such file."""
+    file = out / f"scale-{scale:g}" / SUPPLEMENT / f"{task}-{name}.csv"
+    about = _trees(task) if name == "printed" else [one.name for one, _ in _ratios(task, _points(scale))]
+    try:
+        return _whole(read_plain(file, _LARGEST).decode(), _COLUMNS[name], about)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        why = f"can't be read ({error.strerror})"
+    except (ValueError, csv.Error):
+        why = "is damaged"
+    again = f"sirl reproduce --tasks {task} --scale {scale:g} --runs 0 --out {out}"
+    raise SirlError(f"{file} {why}: remove it, and `{again}` computes it anew.")
+
+
+def _whole(text: str, columns: list[str], about: list[str]) -> list[dict[str, str]]:
+    """The rows of a file, one about each of these; raises ValueError if something is missing."""
+    rows = parse_rows(text)
+    named = all(list(row) == columns for row in rows) and [row[columns[0]] for row in rows] == about
+    if not named or not text.endswith("\n"):
+        raise ValueError("it is cut short")
+    numbers = [float(row[column] or "") for row in rows for column in columns[2:]]  # None ends a line that is cut short
+    if not all(map(math.isfinite, numbers)) or any(int(row["episodes"]) < 1 for row in rows):
+        raise ValueError("it has numbers that can't be")
+    return rows
 
 
 def _played(plan: Plan, task: str, name: str) -> int:
-    """Episodes that each tree of a saved file has played; 0 if there is none."""
-    file = _file(plan.root, task, name)
-    return min((int(row["episodes"]) for row in read_rows(file)), default=0) if file.exists() else 0
+    """Episodes that each tree of a saved file has played; 0 if there is none, or it is to be computed anew."""
+    with suppress(SirlError):
+        return min((int(row["episodes"]) for row in _saved(plan.out, plan.scale, task, name)), default=0)
+    return 0
 
 
 def _write(plan: Plan, task: str, found: Rows) -> None:
     if found.rows:
         named = found._replace(name=f"{task}-{found.name}")
-        write_files(plan.root / "supplement", table_files([], [named]))
+        write_files(plan.root / SUPPLEMENT, table_files([], [named]))
 
 
 def coefficient_rows(task: str, points: int, episodes: int, workers: int | None = None) -> Rows:
     """Mean and standard deviation of the return at so many values of each coefficient of a task's tree."""
-    columns = ["coefficient", "task", "printed", "value", "episodes", "mean", "std"]
-    items = [
+    items = _ratios(task, points)
+    return Rows("coefficients", _COLUMNS["coefficients"], _each(partial(_coefficient_row, episodes), items, workers))
+
+
+def _ratios(task: str, points: int) -> list[tuple[Coefficient, float]]:
+    """So many values of each coefficient of a task's tree."""
+    return [
         (coefficient, float(ratio))
         for coefficient in COEFFICIENTS
         if load(f"paper:{coefficient.tree}").task.env == task
         for ratio in np.linspace(coefficient.low, coefficient.high, points)
     ]
-    return Rows("coefficients", columns, _each(partial(_coefficient_row, episodes), items, workers))
 
 
 def _coefficient_row(episodes: int, context: None, item: tuple[Coefficient, float]) -> list[object]:  # noqa: ARG001
@@ -127,9 +171,12 @@ def _coefficient_row(episodes: int, context: None, item: tuple[Coefficient, floa
 
 def printed_rows(task: str, episodes: int, workers: int | None = None) -> Rows:
     """What the printed tree of a task scores, and what its decisions cost."""
-    columns = ["tree", "task", "episodes", "mean", "std", "paper_mean", "paper_std", "macs", "leaves"]
-    names = [name for name in PRINTED if load(f"paper:{name}").task.env == task]
-    return Rows("printed", columns, _each(partial(_printed_row, episodes), names, workers))
+    return Rows("printed", _COLUMNS["printed"], _each(partial(_printed_row, episodes), _trees(task), workers))
+
+
+def _trees(task: str) -> list[str]:
+    """The printed trees of a task."""
+    return [name for name in PRINTED if load(f"paper:{name}").task.env == task]
 
 
 def _printed_row(episodes: int, context: None, name: str) -> list[object]:  # noqa: ARG001

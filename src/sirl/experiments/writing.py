@@ -52,8 +52,25 @@ def page(heading: str, tables: Sequence[Table], figures: dict[str, str], figures
 
 def put(text: str, path: Path, mark: str) -> None:
     """Replace what stands between ``<!-- mark -->`` and ``<!-- end of mark -->`` of a page."""
+    whole = spliced(_read_page(path), text, mark, str(path))
     with writable(path):
-        write_atomically(path, spliced(path.read_text(encoding="utf-8"), text, mark, str(path)).encode())
+        write_atomically(path, whole.encode())
+
+
+def check_page(path: Path, mark: str) -> None:
+    """Refuse a page that nothing can be put into."""
+    spliced(_read_page(path), "", mark, str(path))
+
+
+def _read_page(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SirlError(f"{path} does not exist: create it, or give another page.") from None
+    except OSError as error:
+        raise SirlError(f"{path} can't be read ({error.strerror}): give another page.") from None
+    except UnicodeDecodeError:
+        raise SirlError(f"{path} is not UTF-8 text: save it as such, or give another page.") from None
 
 
 def spliced(whole: str, text: str, mark: str, name: str) -> str:
