@@ -18,10 +18,12 @@ import numpy as np
 
 import sirl
 from sirl.engine import local_engine
+from sirl.experiments.cells import FULL, SCALED
+from sirl.experiments.cost import ON_ENVPOOL
 from sirl.experiments.paper import IN_SEQUENCE, TASKS
 from sirl.experiments.reproduce import cells
 from sirl.experiments.tables import comma_separated, number, read_rows
-from sirl.experiments.writing import put
+from sirl.experiments.writing import put, write_files
 from sirl.keys import Stream
 from sirl.learning.forest import pack
 from sirl.rollout.spread import play_all
@@ -41,7 +43,8 @@ COLUMNS = ["task", "way", "seed", "printed", "learned", "best", "as_good", "copi
 def relearn(env: str, way: str, seed: int, workers: int | None) -> list[str]:
     """One generation with copies of the printed tree: what they and the others come to."""
     (cell,) = cells([env], [IN_SEQUENCE], envpool=True)
-    changes = {"paper": {}, "sequence": cell.changes, "averages": AVERAGES}[way]
+    sequence = {name: getattr(cell.settings(FULL), name) for name in SCALED}
+    changes = {"paper": {}, "sequence": sequence, "averages": AVERAGES}[way]
     run = sirl.Training(env, method=cell.method, seed=seed, workers=workers, simulator=cell.simulator, **changes)
     assert isinstance(run.search, Evolution)
     problem, printed = run.search.problem, sirl.load(f"paper:{env.split('-v')[0]}")
@@ -64,11 +67,11 @@ def relearn(env: str, way: str, seed: int, workers: int | None) -> list[str]:
 def run(options: argparse.Namespace) -> None:
     """One generation of each task and seed; what is kept is not done again."""
     kept = {tuple(row[name] for name in COLUMNS[:3]): [row[name] for name in COLUMNS] for row in _rows()}
-    all_keys = [(env, way, str(seed)) for env in TASKS for way in WAYS for seed in range(options.seeds)]
-    for key in all_keys:
+    for key in [(env, way, str(seed)) for env in TASKS for way in WAYS for seed in range(options.seeds)]:
         if options.env in (None, key[0]) and key not in kept:
             kept[key] = relearn(key[0], key[1], int(key[2]), options.workers)
-            KEPT.write_text(comma_separated(COLUMNS, [kept[key] for key in all_keys if key in kept]))
+            rows = sorted(kept.values(), key=lambda row: (TASKS.index(row[0]), [*WAYS].index(row[1]), int(row[2])))
+            write_files(KEPT.parent, {KEPT.name: comma_separated(COLUMNS, rows)})
     table(options)
 
 
@@ -78,18 +81,18 @@ def table(_: argparse.Namespace) -> None:
 
 
 def relearned_text() -> str:
-    """A table of what is kept, one line a task and way: means over the seeds."""
-    head = ["task", "learning", "printed tree", f"its {COPIES} copies, learned", "best copy", "copies as good"]
+    """A table of what is kept, one line a task and way: means over the seeds, and what differs most by seed."""
+    head = ["task", "learning", "printed tree", f"its {COPIES} copies, learned", "best copy", "as good, by seed"]
     lines = [[*head, "fitness of copies", "of random trees", f"copies among the {COPIES} fittest"]]
     for env, way in product(TASKS, WAYS):
         rows = [row for row in _rows() if (row["task"], row["way"]) == (env, way)]
         if rows:
             mean = {name: float(np.mean([float(row[name]) for row in rows])) for name in COLUMNS[3:]}
-            best = max(float(row["best"]) for row in rows)
-            counts = [f"{mean['as_good']:.1f}", f"{mean['among_best']:.1f}"]
-            shown = [number(mean[name], 1) for name in ("printed", "learned")] + [number(best, 1), counts[0]]
-            fitness = [number(mean[name], 1) for name in ("copies", "random")]
-            lines.append([f"{env}, {len(rows)} seeds", WAYS[way], *shown, *fitness, counts[1]])
+            shown = [number(mean[name], 1) for name in ("printed", "learned")]
+            shown += [number(max(float(row["best"]) for row in rows), 1), ", ".join(row["as_good"] for row in rows)]
+            shown += [number(mean[name], 1) for name in ("copies", "random", "among_best")]
+            where = f"{env} (EnvPool)" if env in ON_ENVPOOL else env
+            lines.append([f"{where}, {len(rows)} seeds", WAYS[way], *shown])
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], ["---"] * len(lines[0]), *lines[1:]])
 
 

@@ -16,9 +16,9 @@ from sirl.experiments.cells import Cell, Plan, parse_runs, scaled, scales_in
 from sirl.experiments.cost import remaining
 from sirl.experiments.pages import page_text, reproduction
 from sirl.experiments.paper import TASKS
-from sirl.experiments.played import play, read_unseen
+from sirl.experiments.played import play, play_champions, read_unseen
 from sirl.experiments.report import runs_rows, scores_table, significance_table, sizes_table
-from sirl.experiments.reproduce import cells, comparison_table, read_scales, summary_table
+from sirl.experiments.reproduce import cells, claim_table, comparison_table, read_scales, summary_table
 from sirl.experiments.results import failure, is_sound, largest, read_all, telling, together
 from sirl.experiments.shown import largest_rows, telling_rows, with_scales
 from sirl.experiments.supplement import COEFFICIENTS, printed_rows, printed_table, read_supplement
@@ -33,6 +33,7 @@ from sirl.runs.directory import RunDirectory
 EPISODES = 3
 COMMAND = ["reproduce", "--scale", "0.01", "--episodes", str(EPISODES), "--workers", "1"]
 SMALL = [*COMMAND, "--tasks", "InvertedPendulum-v4,Reacher-v4"]
+REPORT = ["reproduce", "--report", "--episodes", str(EPISODES)]
 FIGURES = ("curves", "validated", "boxes", "budgets", "coefficients")
 TABLES = ("summary", "comparison", "scores", "tests", "claim", "sizes", "printed")
 
@@ -102,8 +103,8 @@ def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
     filled = read_scales(done, EPISODES).filled
     small = [one._replace(scale=0.001) for one in filled]
     assert largest([*small, *filled]) == filled
-    assert together([*small, *filled]) == filled
-    assert together([*small, filled[-1]]) == small, "more methods come before a larger scale"
+    assert [one for group in together([*small, *filled]) for one in group] == filled
+    assert [one for group in together([*small, filled[-1]]) for one in group] == small, "methods come before scale"
     many = filled[0]._replace(results=filled[0].results * 2)
     assert telling([many, *filled[1:]]) == [many]
     assert telling([filled[0]._replace(scale=1.0), *filled[1:]]) == [filled[0]._replace(scale=1.0)]
@@ -130,29 +131,71 @@ def test_each_cell_is_shown_at_its_largest_scale_and_by_itself(done):
 
 
 def test_a_further_method_changes_no_test_between_those_of_the_paper(done):
-    filled = [one for one in read_scales(done, EPISODES).filled if one.cell.task == "Reacher-v4"]
-    alone = significance_table(filled)
-    further = filled[0]._replace(cell=filled[0].cell._replace(label="other"))
-    both = significance_table([*filled, further])
+    paper = [one for one in read_scales(done, EPISODES).filled if one.cell.task == "Reacher-v4"]
+    alone = significance_table(together(paper))
+    further = [paper[0]._replace(cell=paper[0].cell._replace(label=label)) for label in ("one", "other")]
+    both = significance_table(together([*further, *paper]))
     assert both.rows[: len(alone.rows)] == alone.rows
-    assert [row[2] for row in both.rows[len(alone.rows) :]] == [f"{one.cell.label} vs other" for one in filled]
+    pairs = [f"{one.cell.label} vs {other}" for one in paper for other in ("one", "other")]
+    assert [row[2] for row in both.rows[len(alone.rows) :]] == [*pairs, "one vs other"]
     assert both.rows[-1][4] != alone.rows[-1][4], "which is tested among all"
     assert "among themselves" in both.note
     assert "among themselves" not in alone.note
+    assert claim_table(together([*further, *paper])).rows == claim_table(together(paper)).rows
+
+
+def test_further_methods_are_tested_at_the_largest_scale_that_they_share(done):
+    paper = [one for one in read_scales(done, EPISODES).filled if one.cell.task == "Reacher-v4"]
+    large = [paper[2]._replace(scale=scale) for scale in (1.0, 0.5)]
+    further = [paper[0]._replace(cell=paper[0].cell._replace(label="other"), scale=scale) for scale in (1.0, 0.01)]
+    groups = together([*large, *paper, *further])
+    assert groups == [paper, [large[0], further[0]]]
+    assert together([*paper, *further]) == [paper, [*paper, further[1]]]
+    assert together(further) == [[further[0]]], "and at their largest if there is nobody else"
+
+
+def test_champions_that_there_are_not_are_not_tested(done):
+    paper = [one for one in read_scales(done, EPISODES).filled if one.cell.task == "Reacher-v4"][:2]
+    laws = paper[1]._replace(cell=paper[1].cell._replace(method="laws", label="laws"))
+    (row,) = significance_table([[paper[0], laws]]).rows
+    assert row[2] == "eldt vs laws"
+    assert row[3:6] == ["–"] * 3
+    assert "–" not in row[6:]
+
+
+def test_one_run_of_each_is_called_no_result(done):
+    (group,) = together([one for one in read_scales(done, EPISODES).filled if one.cell.task == "Reacher-v4"])
+    single = [one._replace(results=group[0].results[:1]) for one in group]
+    assert {row[-1] for row in claim_table([single]).rows} == {"not testable with these runs"}
 
 
 def test_episodes_in_sequence_are_as_many_as_in_copies():
     for task in TASKS:
         (copies,), (sequence,) = (cells([task], [method]) for method in ("sirl-lb", "sirl-lb-sequence"))
-        for scale in (1, 0.1):
+        for scale in (1, 0.1, 0.02, 0.01):
             one, other = copies.settings(scale), sequence.settings(scale)
             assert one.episodes_per_generation() == other.episodes_per_generation()
             assert (one.collaborative_copies, other.collaborative_copies) == (10, 1)
-            assert one == other.replace(
-                collaborative_copies=10, collaborative_iterations=other.collaborative_iterations // 10
-            )
+            iterations = other.collaborative_iterations // 10
+            assert one == other.replace(collaborative_copies=10, collaborative_iterations=iterations)
         assert sequence.method == "sirl-lb"
         assert sequence.first_seed not in {cell.first_seed for cell in cells([task])}
+
+
+def test_what_does_not_belong_is_named_and_counts_for_nothing(copy):
+    place = copy / "scale-0.01" / "Reacher-v4" / "eldt"
+    before = read_scales(copy, EPISODES)
+    shutil.copytree(place / "1", place / "01")
+    shutil.copytree(place, place.with_name("eldt-old"))
+    (place / ".ipynb_checkpoints").mkdir()
+    (copy / "scale-0.01.tar.gz").touch()
+    after = read_scales(copy, EPISODES)
+    assert [len(one.results) for one in after.filled] == [len(one.results) for one in before.filled]
+    assert [one.directory for one in after.left] == [place / "01", place.with_name("eldt-old")]
+    assert not before.left
+    shutil.copytree(copy / "scale-0.01", copy / "scale-1e-2")
+    with pytest.raises(SirlError, match="scale-1e-2 is not named after a scale"):
+        read_scales(copy, EPISODES)
 
 
 def test_one_episode_has_no_deviation_and_no_warning(recwarn):
@@ -288,7 +331,7 @@ def test_a_run_that_failed_is_named_in_a_report_too(copy, capsys):
     run.unlink()
     run.mkdir()
     (run / "failed.txt").write_text("the pole broke")
-    assert cli.main([*SMALL, "--runs", "2", "--out", str(copy), "--report"]) == 0
+    assert cli.main([*REPORT, "--out", str(copy)]) == 0
     assert "eldt/1: the pole broke" in capsys.readouterr().err
 
 
@@ -310,7 +353,7 @@ def test_a_damaged_run_is_named_and_the_others_are_reported(copy, capsys, name):
     assert [(one.directory, one.damaged) for one in found.left] == [(run, True)]
     assert reason in found.left[0].why
     if name == "champion.json":
-        assert cli.main([*SMALL, "--out", str(copy), "--report"]) == 1
+        assert cli.main([*REPORT, "--out", str(copy)]) == 1
         assert "sirl: left out: " in capsys.readouterr().err
         assert "- `scale-0.01/Reacher-v4/eldt/1`: " in (copy / "report.md").read_text()
 
@@ -319,7 +362,7 @@ def test_runs_that_are_in_no_table_are_named_at_every_scale(copy, capsys):
     lost = copy / "scale-0.01" / "Reacher-v4" / "eldt" / "1"
     (lost / "config.toml").unlink()
     shorter = copy / "scale-0.01" / "Reacher-v4" / "sirl-lb" / "0"
-    (shorter / "unseen.json").write_text((shorter / "unseen.json").read_text().replace(':3,"tr', ':2,"tr'))
+    play_champions(shorter, 2)
     begun = copy / "scale-0.5" / "Reacher-v4" / "eldt" / "4"
     begun.mkdir(parents=True)
     (copy / "scale-0.01" / "Reacher-v4" / "eldt" / "0" / "failed.txt").write_text("of an earlier try")
@@ -400,6 +443,12 @@ def test_cost_is_told_first(capsys, tmp_path, monkeypatch):
     full = remaining(Plan(tmp_path, 1.0, cells(["Swimmer-v4"], ["sirl-lb"]), range(10), 100))
     assert (full.episodes, full.steps) == (3_300_000, 3.3e9)
     assert full.hours == pytest.approx(3.3e9 / 13_300 / 3600)
+    gymnasium, envpool = (
+        remaining(Plan(tmp_path, 1.0, cells(["LunarLander-v3"], ["sirl-lb"], faster), range(2), 100))
+        for faster in (False, True)
+    )
+    assert gymnasium.episodes == envpool.episodes
+    assert gymnasium.hours > 3 * envpool.hours, "each simulator has a pace of its own"
     other = remaining(Plan(tmp_path, 1.0, [Cell("CartPole-v1", "x", "eldt")], range(1), 100))
     assert (other.hours, other.unknown) == (0, ["CartPole-v1"])
 

@@ -6,10 +6,10 @@ are merged by copying directories together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sirl.config import Method, Settings
 from sirl.errors import SirlError
@@ -20,7 +20,10 @@ from sirl.runs.campaign import Job
 FULL = 1.0
 SCALED = ("population", "generations", "collaborative_copies", "collaborative_iterations", "individual_episodes")
 """Settings that say how large a run is."""
+SUPPLEMENT = "supplement"
+"""The directory among those of the tasks that has what the printed trees come to."""
 _MOST_RUNS = 1000
+_T = TypeVar("_T")
 
 
 class Cell(NamedTuple):
@@ -35,10 +38,16 @@ class Cell(NamedTuple):
     first_seed: int = 0
     """Of run 0. Cells that are compared have seeds of their own: they would otherwise share first populations."""
     simulator: SimulatorName = "auto"
+    in_sequence: bool = False
+    """Collaborative episodes come one after another in one environment, not side by side in copies."""
 
     def settings(self, scale: float) -> Settings:
         """What a run of this cell does at a scale."""
-        return scaled(preset_settings(self.task, self.method).replace(**self.changes), scale)
+        found = scaled(preset_settings(self.task, self.method).replace(**self.changes), scale)
+        if not self.in_sequence:
+            return found
+        episodes = found.collaborative_copies * found.collaborative_iterations
+        return found.replace(collaborative_copies=1, collaborative_iterations=episodes)
 
 
 class Plan(NamedTuple):
@@ -109,9 +118,20 @@ def parse_runs(text: str) -> range:
 def scales_in(out: Path) -> list[float]:
     """Which scales a directory holds runs of, the largest first."""
     found = []
-    for path in out.glob("scale-*"):
+    for path in filter(Path.is_dir, out.glob("scale-*")):
         try:
-            found.append(checked_scale(float(path.name.removeprefix("scale-"))))
-        except ValueError:
-            raise SirlError(f"{path} is not named after a scale, such as scale-0.1: rename or remove it.") from None
+            scale = checked_scale(float(path.name.removeprefix("scale-")))
+        except (ValueError, SirlError):
+            scale = 0.0
+        if path.name != f"scale-{scale:g}":
+            raise SirlError(f"{path} is not named after a scale, such as scale-0.1: rename or remove it.")
+        found.append(scale)
     return sorted(found, reverse=True)
+
+
+def of_largest_scale(items: Sequence[_T], place: Callable[[_T], tuple[str, str, float]]) -> list[_T]:
+    """Of each task and way to train what is of its largest scale; ``place`` tells an item's task, label and scale."""
+    best: dict[tuple[str, str], float] = {}
+    for task, label, scale in map(place, items):
+        best[task, label] = max(scale, best.get((task, label), 0.0))
+    return [item for item in items if (at := place(item))[2] == best[at[:2]]]

@@ -30,6 +30,8 @@ PACES = {
     "Walker2d-v4": Pace(130, 5_400),
 }
 """Of whole runs of SIRL-LB, from docs/performance.md: half of what two cores did."""
+ON_ENVPOOL = {"LunarLander-v3": Pace(200, 30_000)}
+"""Of the runs in results/, at the speed of one worker in docs/performance.md."""
 
 
 class Cost(NamedTuple):
@@ -87,7 +89,8 @@ def _pace(plan: Plan, task: str) -> Pace | None:
     records = [record for directory in begun for record in _readable(directory)]
     seconds, episodes = sum(r.seconds for r in records), sum(r.episodes for r in records)
     if seconds < 10:  # too short to tell, and mostly what it takes to start
-        return PACES.get(task)
+        on_envpool = any(cell.simulator == "envpool" for cell in cells)
+        return (ON_ENVPOOL if on_envpool else PACES).get(task)
     steps = sum(r.steps for r in records)
     return Pace(steps / episodes, steps / seconds)
 

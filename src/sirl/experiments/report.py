@@ -146,37 +146,34 @@ def compare_cells(cells: Sequence[Filled], crowning: str) -> Comparison:
     return compare({one.cell.label: one.scores(crowning) for one in cells})
 
 
-def _families(filled: Sequence[Filled]) -> list[tuple[tuple[str, float], list[Filled], bool]]:
-    """Cells to be tested together: the paper's methods, as it does, then all (True) where there are others."""
-    found = []
-    for key, cells in by_task(filled):
-        paper = [one for one in cells if one.cell.label in ORDER]
-        mixed = 1 < len(paper) < len(cells)
-        found += [(key, paper, False), (key, cells, True)] if mixed else [(key, cells, False)]
-    return found
+def significance_table(groups: Sequence[Sequence[Filled]], published: Any = None) -> Table:
+    """ANOVA and Tukey's HSD between the cells of each group, which are of one task and one scale.
 
-
-def significance_table(filled: Sequence[Filled], published: Any = None) -> Table:
-    """ANOVA and Tukey's HSD between the cells of a task; ``published(task, one, other)`` is the paper's p."""
+    Pairs of the paper's methods are tested where these are among themselves. ``published(task, one, other)`` is the
+    paper's p.
+    """
     rows: list[list[str]] = []
     missing: list[str] = []
-    families = _families(filled)
-    for (task, scale), cells, mixed in families:
-        found = {crowning: compare_cells(cells, crowning) for crowning in CROWNINGS}
+    others = False
+    for cells in groups:
+        (task, scale), mixed = (cells[0].cell.task, cells[0].scale), not {one.cell.label for one in cells} <= {*ORDER}
+        found = {how: compare_cells([one for one in cells if how in one.crownings], how) for how in CROWNINGS}
         missing += [f"{task}, scale {scale:g}: {tests.missing}" for tests in found.values() if tests.missing]
-        for ours, validated in zip(*(found[crowning].pairs for crowning in CROWNINGS), strict=True):
-            if mixed and {ours.one, ours.other} <= {*ORDER}:
+        by_score = {(pair.one, pair.other): pair for pair in found["training"].pairs}
+        for pair in found["validation"].pairs:
+            if mixed and {pair.one, pair.other} <= {*ORDER}:
+                others = True
                 continue
-            row = [
-                *(task, f"{scale:g}", f"{ours.one} vs {ours.other}", number(ours.difference)),
-                *(probability(found["training"].p), probability(ours.tukey)),
-                *(number(validated.difference), probability(found["validation"].p), probability(validated.tukey)),
-            ]
-            rows.append(row + ([probability(published(task, ours.one, ours.other))] if published else []))
+            ours = by_score.get((pair.one, pair.other))  # not there for our own methods, which know no such champion
+            row = [task, f"{scale:g}", f"{pair.one} vs {pair.other}"]
+            row += [number(ours.difference), probability(found["training"].p)] if ours else ["–", "–"]
+            row += [probability(ours.tukey if ours else None), number(pair.difference)]
+            row += [probability(found["validation"].p), probability(pair.tukey)]
+            rows.append(row + ([probability(published(task, pair.one, pair.other))] if published else []))
     columns = ["task", "scale", "pair", "difference", "ANOVA p", "Tukey p"]
     columns += ["difference, validated", "ANOVA p, validated", "Tukey p, validated"]
     said = f" {'. '.join(dict.fromkeys(missing))}." if missing else ""
-    if any(mixed for *_, mixed in families):
+    if others:
         said = f" The paper's methods are tested among themselves, pairs with another one among all.{said}"
     return Table(
         "tests",

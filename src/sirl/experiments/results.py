@@ -12,8 +12,8 @@ from msgspec.structs import asdict
 
 from sirl.arrays import Floats
 from sirl.errors import SirlError, printable
-from sirl.experiments.cells import FULL, SCALED, Cell, Plan, shown_scale
-from sirl.experiments.paper import OURS
+from sirl.experiments.cells import FULL, SCALED, SUPPLEMENT, Cell, Plan, of_largest_scale, shown_scale
+from sirl.experiments.paper import ORDER, OURS
 from sirl.experiments.played import CROWNINGS, Played, Unseen, champion, read_unseen
 from sirl.experiments.statistics import ENOUGH
 from sirl.files import read_plain
@@ -114,22 +114,28 @@ class Filled(NamedTuple):
 
 def largest(filled: Sequence[Filled]) -> list[Filled]:
     """Of each task and way to train the largest scale that is there."""
-    best: dict[tuple[str, str], float] = {}
-    for one in filled:
-        key = (one.cell.task, one.cell.label)
-        best[key] = max(one.scale, best.get(key, 0.0))
-    return [one for one in filled if one.scale == best[one.cell.task, one.cell.label]]
+    return of_largest_scale(filled, lambda one: (one.cell.task, one.cell.label, one.scale))
 
 
-def together(filled: Sequence[Filled]) -> list[Filled]:
-    """Of each task the cells of one scale, to be compared: that of most ways to train, and of such the largest."""
-    found: list[Filled] = []
+def together(filled: Sequence[Filled]) -> list[list[Filled]]:
+    """Cells to be tested together, group by group, each of one task and one scale.
+
+    The paper's methods are tested among themselves, as in the paper, at the scale that most of them have, and of such
+    the largest. Each further method joins those of the largest scale that it shares with one of them.
+    """
+    groups: list[list[Filled]] = []
     for task in dict.fromkeys(one.cell.task for one in filled):
         own = [one for one in filled if one.cell.task == task]
-        scales = Counter(one.scale for one in own)
-        most = max(scales, key=lambda scale: (scales[scale], scale))
-        found += [one for one in own if one.scale == most]
-    return found
+        paper = [one for one in own if one.cell.label in ORDER]
+        scales = Counter(one.scale for one in paper)
+        if scales:
+            most = max(scales, key=lambda scale: (scales[scale], scale))
+            groups.append([one for one in paper if one.scale == most])
+        others = [one for one in own if one.cell.label not in ORDER]
+        shared = largest([one for one in others if one.scale in scales] if scales else others)
+        for scale in dict.fromkeys(one.scale for one in shared):
+            groups.append([one for one in (*paper, *shared) if one.scale == scale])
+    return groups
 
 
 def telling(filled: Sequence[Filled]) -> list[Filled]:
@@ -155,10 +161,10 @@ def read_all(plan: Plan) -> Reading:
 
     Raises for what can't be mixed.
     """
-    filled, left = [], []
+    filled, left = [], _strangers(plan)
     for cell in plan.cells:
         place = plan.root / cell.task / cell.label
-        numbers = sorted(int(path.name) for path in place.glob("*") if path.name.isdecimal())
+        numbers = sorted(int(path.name) for path in place.glob("*") if _is_number(path.name))
         found = [_read(plan, cell, run) for run in numbers]
         left += [one for one in found if isinstance(one, Left)]
         if results := [one for one in found if isinstance(one, Result)]:
@@ -167,6 +173,24 @@ def read_all(plan: Plan) -> Reading:
     for task in dict.fromkeys(one.cell.task for one in filled):
         _check_versions(result for one in filled if one.cell.task == task for result in one.results)
     return Reading(filled, left)
+
+
+def _is_number(name: str) -> bool:
+    """Whether a directory is named as that of a run is; 01 would be a second run 1."""
+    return name.isdecimal() and name == str(int(name))
+
+
+def _strangers(plan: Plan) -> list[Left]:
+    """Directories among the runs that are none of the plan's."""
+    labels: dict[str, set[str]] = {}
+    for cell in plan.cells:
+        labels.setdefault(cell.task, set()).add(cell.label)
+    found = [path for path in plan.root.glob("*") if path.name not in {*labels, SUPPLEMENT}]
+    for task, known in labels.items():
+        found += [path for path in (plan.root / task).glob("*") if path.name not in known]
+        found += [path for label in known for path in (plan.root / task / label).glob("*") if not _is_number(path.name)]
+    why = "it is not named after a task, a method or a run of this experiment: rename or remove it."
+    return [Left(path, why) for path in sorted(found) if path.is_dir() and not path.name.startswith(".")]
 
 
 def _read(plan: Plan, cell: Cell, run: int) -> Result | Left:

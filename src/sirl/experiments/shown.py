@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sirl.experiments.cells import FULL
+from sirl.experiments.cells import FULL, of_largest_scale
 from sirl.experiments.paper import ORDER
 from sirl.experiments.statistics import ENOUGH
 
@@ -13,11 +13,7 @@ Row = dict[str, str]
 
 def largest_rows(rows: Sequence[Row]) -> list[Row]:
     """Of each task and label the rows of the largest scale."""
-    best: dict[tuple[str, str], float] = {}
-    for row in rows:
-        key = (row["task"], row["label"])
-        best[key] = max(float(row["scale"]), best.get(key, 0.0))
-    return [row for row in rows if float(row["scale"]) == best[row["task"], row["label"]]]
+    return of_largest_scale(rows, lambda row: (row["task"], row["label"], float(row["scale"])))
 
 
 def telling_rows(rows: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
