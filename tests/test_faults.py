@@ -194,7 +194,7 @@ def test_without_a_good_checkpoint_a_run_is_left_as_it_is(tmp_path, run):
 
 
 def test_memory_does_not_pile_up():
-    training = Training(Tiny, **TINY | {"population": 6, "generations": 12})
+    training = Training(Tiny, **TINY | {"population": 6, "generations": 18})
     sizes = {}
     for record in training.generations():
         if record.generation == 3:  # it is slow, so not for what is made once
@@ -202,8 +202,9 @@ def test_memory_does_not_pile_up():
         gc.collect()
         sizes[record.generation] = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    # 1 MB per 100 generations. What is loaded once makes one stretch larger, what piles up makes most of them.
-    assert median(sizes[later] - sizes[later - 2] for later in (7, 9, 11)) < 2 * 10_000
+    # 1 MB per 100 generations. What is loaded once makes one stretch larger, what piles up makes most of them. For some
+    # generations what is traced takes the place of what was there before, and the more of it the earlier.
+    assert median(sizes[later] - sizes[later - 2] for later in (13, 15, 17)) < 2 * 10_000
 
 
 def test_a_checkpoint_of_the_papers_size_is_mostly_codons(tmp_path, run):
